@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package site
+
+import (
+	"context"
+	"net/netip"
+)
+
+// Exit says why a guest stopped running.
+type Exit int
+
+const (
+	// ExitPowerOff: the machine is off (ACPI shutdown, power cut, or its own doing).
+	ExitPowerOff Exit = iota
+	// ExitReboot: the machine starts again from its boot order.
+	ExitReboot
+	// ExitHalt: the CPU stopped; the VM still counts as running and answers nobody.
+	ExitHalt
+)
+
+// Guest is the operating system inside a powered-on VM.
+type Guest interface {
+	// Run runs from power-on until the guest stops by itself or ctx ends (a power cut). It must
+	// have released every address and listener when it returns.
+	Run(ctx context.Context, m *Machine) Exit
+}
+
+// Machine is what a guest sees of its VM.
+type Machine struct {
+	Host      string
+	VMID      int
+	Name      string
+	UUID      string
+	MemoryMiB int
+	Cores     int
+	CPUType   string
+	BIOS      string
+	// AgentEnabled tells whether the VM has the virtio port of the QEMU guest agent.
+	AgentEnabled bool
+
+	NICs  []NIC
+	Disks []*Disk
+	// CD is the image in the CD drive, nil when there is none.
+	CD *Image
+	// BootedFromCD tells which medium the firmware chose.
+	BootedFromCD bool
+	// BootDisk is the disk it booted from, nil when BootedFromCD.
+	BootDisk  *Disk
+	CloudInit *CloudInit
+	PCI       []PCI
+
+	Net   *Net
+	Clock Clock
+	Trace *Trace
+
+	// ShutdownRequested is closed by an ACPI shutdown.
+	ShutdownRequested <-chan struct{}
+	// SetAgent tells the host what the guest agent reports; nil when no agent runs.
+	SetAgent func(func() []Interface)
+	// PullImage resolves a container image as the site's registries hold it: an installer image
+	// gives the Talos it installs. The error is the registry's own.
+	PullImage func(ctx context.Context, ref string) (*Image, error)
+}
+
+// NIC is a network card.
+type NIC struct {
+	Index  int
+	MAC    string
+	Bridge string
+	VLAN   int
+	MTU    int
+	Model  string
+}
+
+// Interface is a network interface as the guest agent reports it.
+type Interface struct {
+	Name      string
+	MAC       string
+	Addresses []netip.Prefix
+}
+
+// CloudInit is what the cloud-init drive holds.
+type CloudInit struct {
+	Hostname   string
+	User       string
+	IPConfigs  []IPConfig
+	DNSServers []string
+	DNSDomain  string
+}
+
+// IPConfig is the address setting of the NIC with the same index.
+type IPConfig struct {
+	IPv4     netip.Prefix // invalid: none
+	Gateway4 netip.Addr
+	DHCP4    bool
+	IPv6     netip.Prefix
+	Gateway6 netip.Addr
+}
+
+// PCI is a passed-through device.
+type PCI struct {
+	Address string
+	Mapping string
+}
+
+// Image is what an image file or a boot disk holds: which Talos, of which schematic.
+type Image struct {
+	Talos      string   `json:"talos"`     // "v1.12.4"
+	Schematic  string   `json:"schematic"` // id
+	Extensions []string `json:"extensions,omitempty"`
+	KernelArgs []string `json:"kernelArgs,omitempty"`
+	Platform   string   `json:"platform"` // "nocloud", "metal"
+	Arch       string   `json:"arch"`     // "amd64", "arm64"
+	SecureBoot bool     `json:"secureBoot,omitempty"`
+	Kind       string   `json:"kind"` // "iso", "disk", "installer"
+}
+
+// Disk is a disk attached to a VM. What the guest stores survives reboots and the lab's own restarts.
+type Disk struct {
+	Device string // "scsi0"
+	Size   int64  // bytes
+	Serial string
+	// Load returns what is on the disk, nil when it is blank.
+	Load func() []byte
+	// Store replaces what is on the disk, durably.
+	Store func([]byte) error
+	// Image is the disk image that was imported onto it, nil when it was created blank.
+	Image *Image
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package site
+
+import (
+	"encoding/json"
+	"io"
+	"maps"
+	"sync"
+	"time"
+)
+
+// Event is one operation of the site, with its start and end.
+type Event struct {
+	Op     string            `json:"op"`     // "vm.start", "talos.apply", …
+	Object string            `json:"object"` // whom it concerns: "vm/800", "node/10.0.0.1", "cluster/dev"
+	Start  time.Time         `json:"start"`
+	End    time.Time         `json:"end"`
+	Error  string            `json:"error,omitempty"`
+	Attrs  map[string]string `json:"attrs,omitempty"`
+}
+
+// Trace keeps every operation, one JSON object a line.
+type Trace struct {
+	mu  sync.Mutex
+	out io.Writer
+}
+
+// NewTrace writes to out; a nil out keeps nothing.
+func NewTrace(out io.Writer) *Trace { return &Trace{out: out} }
+
+// Begin starts an operation; calling the result ends it. Attrs are copied.
+func (t *Trace) Begin(op, object string, attrs map[string]string) (end func(error)) {
+	e := Event{Op: op, Object: object, Start: time.Now(), Attrs: maps.Clone(attrs)}
+
+	return func(err error) {
+		e.End = time.Now()
+		if err != nil {
+			e.Error = err.Error()
+		}
+		t.write(e)
+	}
+}
+
+func (t *Trace) write(e Event) {
+	if t == nil || t.out == nil {
+		return
+	}
+
+	line, err := json.Marshal(e)
+	if err != nil {
+		return
+	}
+
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	_, _ = t.out.Write(append(line, '\n')) // the trace is a witness; losing a line must not stop the site
+}

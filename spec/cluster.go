@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package spec
+
+// Cluster is what all nodes share.
+type Cluster struct {
+	// Name of the cluster; part of VM tags, file names, MAC addresses and the kubeconfig context.
+	Name *string `json:"name,omitempty"`
+	// Endpoint is the Kubernetes API, "https://k8s.example.com:6443"; defaults to the VIP, else to
+	// the first control plane.
+	Endpoint *string `json:"endpoint,omitempty"`
+	// VIP is the address that control planes share for the Kubernetes API.
+	VIP *string `json:"vip,omitempty"`
+	// VIPNetwork is the network (of the control planes) that carries the VIP; by default the one
+	// whose subnet holds it.
+	VIPNetwork *string `json:"vipNetwork,omitempty"`
+	// AllowSchedulingOnControlPlanes lets control planes run workloads; by default exactly when
+	// there are no workers.
+	AllowSchedulingOnControlPlanes *bool `json:"allowSchedulingOnControlPlanes,omitempty"`
+	// PodSubnets are the pods' networks: one, or one per IP family.
+	PodSubnets []string `json:"podSubnets,omitempty" default:"10.244.0.0/16"`
+	// ServiceSubnets are the services' networks: one, or one per IP family.
+	ServiceSubnets []string `json:"serviceSubnets,omitempty" default:"10.96.0.0/12"`
+	// DNSDomain is the cluster's domain.
+	DNSDomain *string `json:"dnsDomain,omitempty" default:"cluster.local"`
+	// Nameservers the nodes ask.
+	Nameservers []string `json:"nameservers,omitempty"`
+	// SearchDomains of the nodes.
+	SearchDomains []string `json:"searchDomains,omitempty"`
+	// TimeServers the nodes ask.
+	TimeServers []string `json:"timeServers,omitempty"`
+	// ExtraHosts are entries of every node's hosts file: address to names.
+	ExtraHosts map[string][]string `json:"extraHosts,omitempty"`
+	// CertSANs are further names and addresses in the API server's and Talos's certificates,
+	// beside the VIP, every node's address and the endpoint.
+	CertSANs []string `json:"certSANs,omitempty"`
+	// VMIDBase gives nodes without a vmId their ids: control planes from it, workers from it + 100.
+	VMIDBase *int `json:"vmIdBase,omitempty" min:"100" max:"999000000"`
+	// Tags of every VM, beside the nodes' own.
+	Tags []string `json:"tags,omitempty"`
+	// SecretsBundle adopts an existing cluster's secrets, in the form of `talosctl gen secrets`.
+	SecretsBundle *Secret `json:"secretsBundle,omitempty"`
+	// Adopted says that the cluster already runs: it is never bootstrapped.
+	Adopted *bool `json:"adopted,omitempty" default:"false"`
+	// Protect sets Pulumi's protection on VMs and secrets; `pulumi destroy` then refuses.
+	Protect *bool `json:"protect,omitempty" default:"false"`
+}
+
+// Talos is the operating system's side of the cluster.
+type Talos struct {
+	// Version of Talos Linux, "v1.12.4". Editing it upgrades the nodes in place.
+	Version *string `json:"version,omitempty" default:"v1.12.4"`
+	// Contract is the Talos minor version ("v1.12") whose configuration forms are used. Pinned at
+	// creation; raise it only when every node runs that version.
+	Contract *string `json:"contract,omitempty"`
+	// Sysctls of every node.
+	Sysctls map[string]string `json:"sysctls,omitempty"`
+	// Sysfs settings of every node.
+	Sysfs map[string]string `json:"sysfs,omitempty"`
+	// KernelModules of every node, with their parameters.
+	KernelModules map[string][]string `json:"kernelModules,omitempty"`
+	// Files are written on every node, by path.
+	Files map[string]MachineFile `json:"files,omitempty"`
+	// KubePrism is the in-cluster API load balancer on every node.
+	KubePrism *KubePrism `json:"kubePrism,omitempty"`
+	// HostDNS is the caching resolver on every node.
+	HostDNS *HostDNS `json:"hostDns,omitempty"`
+	// DiskEncryption encrypts system partitions.
+	DiskEncryption *DiskEncryption `json:"diskEncryption,omitempty"`
+	// Registries are mirrors, by the registry they stand for ("docker.io", or "*").
+	Registries map[string]Registry `json:"registries,omitempty"`
+	// TrustedRoots are CA certificates (PEM) that nodes trust, by name.
+	TrustedRoots map[string]Text `json:"trustedRoots,omitempty"`
+	// Discovery turns cluster discovery through the public service on; off by default, since an
+	// air-gapped site has none.
+	Discovery *bool `json:"discovery,omitempty" default:"false"`
+	// APIAccess lets pods use the Talos API.
+	APIAccess *APIAccess `json:"apiAccess,omitempty"`
+	// LogDestinations receive the nodes' logs: "tcp://host:port" or "udp://host:port".
+	LogDestinations []string `json:"logDestinations,omitempty"`
+	// WipeInstallDisk wipes the disk before installation.
+	WipeInstallDisk *bool `json:"wipeInstallDisk,omitempty" default:"false"`
+	// EphemeralMaxSize limits the EPHEMERAL volume, in GiB, so that the rest is free.
+	EphemeralMaxSize *GiB `json:"ephemeralMaxSize,omitempty" min:"10"`
+	// Patches are Talos configuration patches, applied last.
+	Patches Patches `json:"patches,omitempty"`
+}
+
+// Patches are users' own Talos configuration patches.
+type Patches struct {
+	// All are for every node.
+	All []Patch `json:"all,omitempty"`
+	// ControlPlane are for control planes, after All.
+	ControlPlane []Patch `json:"controlPlane,omitempty"`
+	// Worker are for workers, after All.
+	Worker []Patch `json:"worker,omitempty"`
+}
+
+// MachineFile is a file on every node.
+type MachineFile struct {
+	// Content of the file.
+	Content Text `json:"content"`
+	// Permissions in octal, "0o644".
+	Permissions *string `json:"permissions,omitempty" default:"0o644"`
+	// Op is what to do with it.
+	Op *string `json:"op,omitempty" enum:"create,append,overwrite" default:"create"`
+}
+
+// KubePrism is the in-cluster API load balancer.
+type KubePrism struct {
+	// Enabled turns it on.
+	Enabled *bool `json:"enabled,omitempty" default:"true"`
+	// Port on every node.
+	Port *int `json:"port,omitempty" min:"1" max:"65535" default:"7445"`
+}
+
+// HostDNS is the caching resolver.
+type HostDNS struct {
+	// Enabled turns it on.
+	Enabled *bool `json:"enabled,omitempty" default:"true"`
+	// ForwardKubeDNSToHost makes CoreDNS ask it.
+	ForwardKubeDNSToHost *bool `json:"forwardKubeDnsToHost,omitempty"`
+	// ResolveMemberNames resolves node names.
+	ResolveMemberNames *bool `json:"resolveMemberNames,omitempty"`
+}
+
+// DiskEncryption encrypts system partitions.
+type DiskEncryption struct {
+	// State is the STATE partition.
+	State *Encryption `json:"state,omitempty"`
+	// Ephemeral is the EPHEMERAL partition.
+	Ephemeral *Encryption `json:"ephemeral,omitempty"`
+}
+
+// Encryption says where the key comes from.
+type Encryption struct {
+	// Key is the kind of key.
+	Key *string `json:"key,omitempty" enum:"nodeID,tpm,kms,static" default:"nodeID"`
+	// KMSEndpoint of key kms, "https://kms.example.com:4050".
+	KMSEndpoint *string `json:"kmsEndpoint,omitempty"`
+	// Passphrase of key static.
+	Passphrase *Secret `json:"passphrase,omitempty"`
+}
+
+// Registry is a registry's mirrors and credentials.
+type Registry struct {
+	// Endpoints are tried in order, "https://harbor.example.com/v2/dh".
+	Endpoints []string `json:"endpoints,omitempty"`
+	// OverridePath takes the endpoint's path as it stands, without /v2 added.
+	OverridePath *bool `json:"overridePath,omitempty" default:"false"`
+	// SkipFallback never asks the registry itself.
+	SkipFallback *bool `json:"skipFallback,omitempty" default:"false"`
+	// Username for the registry of that name.
+	Username *string `json:"username,omitempty"`
+	// Password of Username.
+	Password *Secret `json:"password,omitempty"`
+	// Token instead of Username and Password.
+	Token *Secret `json:"token,omitempty"`
+	// CA certificate (PEM) of the registry of that name.
+	CA *Text `json:"ca,omitempty"`
+	// Insecure skips certificate verification.
+	Insecure *bool `json:"insecure,omitempty" default:"false"`
+}
+
+// APIAccess lets pods use the Talos API.
+type APIAccess struct {
+	// Enabled turns it on.
+	Enabled *bool `json:"enabled,omitempty" default:"true"`
+	// Roles that may be asked for, "os:reader".
+	Roles []string `json:"roles,omitempty"`
+	// Namespaces whose pods may ask.
+	Namespaces []string `json:"namespaces,omitempty"`
+}

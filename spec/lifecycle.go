@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package spec
+
+// Lifecycle says how a living cluster is changed.
+type Lifecycle struct {
+	// ReadyTimeout bounds the wait for a healthy cluster.
+	ReadyTimeout *Duration `json:"readyTimeout,omitempty" default:"15m"`
+	// SkipKubernetesChecks lets the ready gate pass without ready nodes; needed with cni none.
+	SkipKubernetesChecks *bool `json:"skipKubernetesChecks,omitempty"`
+	// ApplyTimeout bounds one node's configuration apply.
+	ApplyTimeout *Duration `json:"applyTimeout,omitempty" default:"10m"`
+	// UpgradeTimeout bounds one node's upgrade, reboot included.
+	UpgradeTimeout *Duration `json:"upgradeTimeout,omitempty" default:"20m"`
+	// DrainTimeout bounds the drain of one node.
+	DrainTimeout *Duration `json:"drainTimeout,omitempty" default:"10m"`
+	// DrainPolicy is what happens when a drain does not end: fail, or go on with force.
+	DrainPolicy *string `json:"drainPolicy,omitempty" enum:"fail,force" default:"fail"`
+	// MaxUnavailable is how many workers may be down at once.
+	MaxUnavailable *int `json:"maxUnavailable,omitempty" min:"1" default:"1"`
+	// AllowReplace permits edits that replace a VM, by node: the fields that may differ
+	// ("host", "vmId") or "*".
+	AllowReplace map[string][]string `json:"allowReplace,omitempty"`
+	// Replace rebuilds a node in an orderly way: raise the number to do it (again), by node.
+	Replace map[string]int `json:"replace,omitempty"`
+	// Force removes nodes that no longer answer: by name.
+	Force []string `json:"force,omitempty"`
+	// SnapshotDirectory receives an etcd snapshot before each upgrade; none when unset.
+	SnapshotDirectory *string `json:"snapshotDirectory,omitempty"`
+	// KubeconfigRenewal is how long before expiry client certificates are renewed.
+	KubeconfigRenewal *Duration `json:"kubeconfigRenewal,omitempty" default:"720h"`
+}
+
+// Output says what is written beside the stack's outputs.
+type Output struct {
+	// KubeconfigFile is written with mode 0600; none when unset.
+	KubeconfigFile *string `json:"kubeconfigFile,omitempty"`
+	// TalosconfigFile is written with mode 0600; none when unset.
+	TalosconfigFile *string `json:"talosconfigFile,omitempty"`
+	// MachineConfigDirectory receives each node's configuration, mode 0600; none when unset.
+	MachineConfigDirectory *string `json:"machineConfigDirectory,omitempty"`
+	// Store hands the credentials to a secrets manager.
+	Store *CredentialStore `json:"store,omitempty"`
+}
+
+// CredentialStore keeps kubeconfig and talosconfig under names of the user's choice.
+type CredentialStore struct {
+	// KubeconfigName is the name of the secret that holds the kubeconfig.
+	KubeconfigName *string `json:"kubeconfigName,omitempty"`
+	// TalosconfigName is the name of the secret that holds the talosconfig.
+	TalosconfigName *string `json:"talosconfigName,omitempty"`
+	// Command is run at up with the secret on its standard input and the name as {name} in its
+	// arguments: ["vault", "kv", "put", "secret/{name}", "value=-"].
+	Command []string `json:"command,omitempty"`
+}
