@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package main
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/version"
+	versioninfo "k8s.io/apimachinery/pkg/version"
+	"k8s.io/component-base/compatibility"
+	builtversion "k8s.io/component-base/version"
+	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
+)
+
+// emulation returns the flags that make the components behave as the minor version of want does.
+func emulation(want string) ([]string, error) {
+	if want == "" {
+		return nil, nil
+	}
+
+	wanted, err := version.ParseSemantic(want)
+	if err != nil {
+		return nil, fmt.Errorf("version: %w", err)
+	}
+	built, err := version.ParseSemantic(builtversion.Get().GitVersion)
+	if err != nil {
+		return nil, fmt.Errorf("version of this binary: %w", err)
+	}
+
+	switch {
+	case wanted.Major() != built.Major() || wanted.Minor() > built.Minor():
+		return nil, fmt.Errorf("version: this binary is Kubernetes v%s and cannot serve %s", built, want)
+	case wanted.Minor() < built.Minor():
+		return []string{fmt.Sprintf("--emulated-version=kube=%d.%d", wanted.Major(), wanted.Minor())}, nil
+	default:
+		return nil, nil
+	}
+}
+
+// reported is an effective version that reports another release of itself.
+type reported struct {
+	compatibility.EffectiveVersion
+	version string
+}
+
+// Info is what /version answers.
+func (r reported) Info() *versioninfo.Info {
+	info := r.EffectiveVersion.Info()
+	if wanted, err := version.ParseSemantic(r.version); err == nil && info != nil {
+		info.GitVersion = r.version
+		info.Major = fmt.Sprint(wanted.Major())
+		info.Minor = fmt.Sprint(wanted.Minor())
+	}
+
+	return info
+}
+
+// report makes every server of the chain report want.
+func report(c *apiserver.Config, want string) {
+	if want == "" {
+		return
+	}
+
+	generic := c.KubeAPIs.ControlPlane.Generic
+	generic.EffectiveVersion = reported{generic.EffectiveVersion, want}
+	c.ApiExtensions.GenericConfig.EffectiveVersion = generic.EffectiveVersion
+	c.Aggregator.GenericConfig.EffectiveVersion = generic.EffectiveVersion
+}
