@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+# `make help` lists the commands.
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+STACK ?= dev
+SITE ?= .lab
+ARGS ?=
+
+export CGO_ENABLED = 0
+export LAB_SITE := $(abspath $(SITE))
+
+PULUMI_VERSION := v3.259.0
+KUBERNETES_VERSION := v1.35.4
+
+LAB := bin/lab exec --
+TOOLS := bin/pulumi bin/pulumi-language-go bin/lab-kubernetes bin/kubectl bin/lab
+
+.PHONY: help
+help: ## list the commands
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | sed -E 's/:.*## /\t/' | expand -t 14
+
+.PHONY: tools
+tools: $(TOOLS) modules ## build what is missing into bin/
+
+# The Pulumi CLI on PATH serves when it is v3 and not older than the pinned one.
+bin/pulumi: tools/pulumi/go.mod hack/build.sh hack/find-pulumi.sh
+	@mkdir -p bin
+	@if found=$$(hack/find-pulumi.sh pulumi $(PULUMI_VERSION)); then \
+		ln -sf "$$found" $@; echo "pulumi: using $$found"; \
+	else \
+		hack/build.sh pulumi tools/pulumi $@ github.com/pulumi/pulumi/pkg/v3/cmd/pulumi \
+			"-X github.com/pulumi/pulumi/sdk/v3/go/common/version.Version=$(PULUMI_VERSION) -X github.com/pulumi/pulumi/pkg/v3/version.Version=$(PULUMI_VERSION)"; \
+	fi
+
+bin/pulumi-language-go: tools/language-go/go.mod hack/build.sh hack/find-pulumi.sh
+	@mkdir -p bin
+	@if found=$$(hack/find-pulumi.sh pulumi-language-go $(PULUMI_VERSION)); then \
+		ln -sf "$$found" $@; echo "pulumi-language-go: using $$found"; \
+	else \
+		hack/build.sh pulumi-language-go tools/language-go $@ github.com/pulumi/pulumi/sdk/v3/go/pulumi-language-go; \
+	fi
+
+KUBERNETES_FLAGS := $(foreach p,k8s.io/component-base/version k8s.io/client-go/pkg/version,\
+	-X $(p).gitVersion=$(KUBERNETES_VERSION) -X $(p).gitMajor=1 -X $(p).gitMinor=35 -X $(p).gitTreeState=clean)
+
+bin/lab-kubernetes: $(wildcard tools/kubernetes/*.go) tools/kubernetes/go.mod hack/build.sh
+	@hack/build.sh kubernetes tools/kubernetes $@ . "$(KUBERNETES_FLAGS)"
+
+bin/kubectl: bin/lab-kubernetes
+	@ln -sf lab-kubernetes $@
+
+LAB_SOURCES := $(shell find lab -name '*.go' -o -name '*.yaml' -path 'lab/*') lab/go.mod
+bin/lab: $(LAB_SOURCES) hack/build.sh
+	@hack/build.sh lab lab $@ ./cmd/lab
+
+# The program is compiled here, so that `pulumi up` finds every module and package in the caches.
+.PHONY: modules
+modules:
+	@go mod download
+	@go build -o bin/program . && echo "program: compiled"
+
+.PHONY: up
+up: tools ## pulumi up of STACK (dev) in the lab
+	@hack/select.sh $(STACK)
+	$(LAB) pulumi up --stack $(STACK) --yes $(ARGS)
+	@bin/lab status
+
+.PHONY: preview
+preview: tools ## pulumi preview of STACK
+	@hack/select.sh $(STACK)
+	$(LAB) pulumi preview --stack $(STACK) $(ARGS)
+
+.PHONY: refresh
+refresh: tools ## pulumi refresh of STACK
+	$(LAB) pulumi refresh --stack $(STACK) --yes $(ARGS)
+
+.PHONY: destroy
+destroy: tools ## pulumi destroy of STACK
+	$(LAB) pulumi destroy --stack $(STACK) --yes $(ARGS)
+
+.PHONY: stop
+stop: ## stop the lab; its site stays on disk
+	@if [ -x bin/lab ]; then bin/lab stop; fi
+
+.PHONY: clean
+clean: stop ## stop the lab and remove its site
+	@rm -rf "$(SITE)"
+
+.PHONY: doctor
+doctor: ## say what is there, what is missing, and what to do
+	@hack/doctor.sh $(TOOLS)
+
+.PHONY: test
+test: tools ## run every test: units, lab, and the real engine in the lab
+	@hack/test.sh
+
+.PHONY: test-unit
+test-unit: ## run the tests that need no tools
+	@go test $$(go list ./... | grep -v /tests) $(ARGS)
+
+.PHONY: bench
+bench: ## run the benchmarks
+	@go test -run '^$$' -bench . -benchmem ./stack/... ./internal/... $(ARGS)
+
+.PHONY: generate
+generate: ## write the generated files anew
+	@go generate ./...
+
+.PHONY: fmt
+fmt: ## format the code
+	@gofmt -w $$(git ls-files '*.go')
+
+.PHONY: lint
+lint: ## vet the code and check its format
+	@hack/lint.sh
