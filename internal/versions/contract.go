@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package versions
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+)
+
+// Contract is a Talos minor version, seen as the set of configuration forms that it understands. It
+// is pinned when a cluster is created, so that a newer program writes the same forms.
+type Contract struct{ Major, Minor int }
+
+var (
+	// Oldest is the first contract that configurations can be written for.
+	Oldest = Contract{Major: 1, Minor: 10}
+	// Newest is the last contract that configurations can be written for.
+	Newest = Contract{Major: 1, Minor: 12}
+)
+
+var contractForm = regexp.MustCompile(`^v?([0-9]+)\.([0-9]+)$`)
+
+// ParseContract reads "v1.12" or "1.12".
+func ParseContract(text string) (Contract, error) {
+	m := contractForm.FindStringSubmatch(text)
+	if m == nil {
+		return Contract{}, fmt.Errorf("%q is not a contract: write a Talos minor version, such as %q", text, Newest)
+	}
+	major, errMajor := strconv.Atoi(m[1])
+	minor, errMinor := strconv.Atoi(m[2])
+	if errMajor != nil || errMinor != nil {
+		return Contract{}, fmt.Errorf("%q is not a contract: write a Talos minor version, such as %q", text, Newest)
+	}
+
+	return Contract{Major: major, Minor: minor}, nil
+}
+
+// String is "v1.12".
+func (c Contract) String() string { return fmt.Sprintf("v%d.%d", c.Major, c.Minor) }
+
+// NewerThan says whether c comes after other.
+func (c Contract) NewerThan(other Contract) bool {
+	return c.Major > other.Major || c.Major == other.Major && c.Minor > other.Minor
+}
+
+// Supported is nil when configurations can be written for c; else the error names the range.
+func (c Contract) Supported() error {
+	if Oldest.NewerThan(c) || c.NewerThan(Newest) {
+		return fmt.Errorf("Talos %s is not supported: use a version from %s to %s", c, Oldest, Newest)
+	}
+
+	return nil
+}
+
+// UnderstoodBy is nil when a node of version t accepts configurations of contract c.
+func (c Contract) UnderstoodBy(t Talos) error {
+	if c.NewerThan(t.Contract()) {
+		return fmt.Errorf("contract %s is newer than Talos %s: upgrade every node first, then raise the contract", c, t)
+	}
+
+	return nil
+}
+
+// NetworkDocuments says whether hostname, links, VIP, resolvers, time servers and hosts are
+// documents of their own (since v1.12); before, they are fields of the machine configuration.
+func (c Contract) NetworkDocuments() bool { return c.NewerThan(Contract{Major: 1, Minor: 11}) }
+
+// RegistryDocuments says whether registry mirrors, credentials and certificates are documents of
+// their own (since v1.12).
+func (c Contract) RegistryDocuments() bool { return c.NewerThan(Contract{Major: 1, Minor: 11}) }
+
+// VolumeEncryption says whether system volumes are encrypted by VolumeConfig documents (since
+// v1.11); before, by machine.systemDiskEncryption.
+func (c Contract) VolumeEncryption() bool { return c.NewerThan(Contract{Major: 1, Minor: 10}) }

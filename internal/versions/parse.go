@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package versions
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+)
+
+// Talos is a version of Talos Linux.
+type Talos struct{ version *semver.Version }
+
+// Kubernetes is a version of Kubernetes.
+type Kubernetes struct{ version *semver.Version }
+
+// ParseTalos reads "v1.12.4" or "1.12.4"; pre-releases ("v1.12.0-beta.1") are versions too.
+func ParseTalos(text string) (Talos, error) {
+	v, err := parse("Talos", text, "v1.12.4")
+
+	return Talos{version: v}, err
+}
+
+// ParseKubernetes reads "v1.35.0" or "1.35.0".
+func ParseKubernetes(text string) (Kubernetes, error) {
+	v, err := parse("Kubernetes", text, "v1.35.0")
+
+	return Kubernetes{version: v}, err
+}
+
+// parse demands all three numbers: an image tag needs them.
+func parse(what, text, example string) (*semver.Version, error) {
+	v, err := semver.StrictNewVersion(strings.TrimPrefix(text, "v"))
+	if err != nil {
+		return nil, fmt.Errorf("%q is not a %s version: write all three numbers, such as %q", text, what, example)
+	}
+
+	return v, nil
+}
+
+// String is the version with a leading v, "v1.12.4".
+func (t Talos) String() string { return "v" + t.version.String() }
+
+// Contract is the minor version whose configuration forms this version introduced.
+func (t Talos) Contract() Contract {
+	return Contract{Major: int(t.version.Major()), Minor: int(t.version.Minor())} //nolint:gosec // small numbers
+}
+
+// Compare is negative when t is older than other, zero when equal, positive when newer.
+func (t Talos) Compare(other Talos) int { return t.version.Compare(other.version) }
+
+// String is the version with a leading v, "v1.35.0".
+func (k Kubernetes) String() string { return "v" + k.version.String() }
+
+// Bare is the version without a leading v, "1.35.0", as image tags are built from it.
+func (k Kubernetes) Bare() string { return k.version.String() }
+
+// Minor is the minor version, "v1.35".
+func (k Kubernetes) Minor() string {
+	return fmt.Sprintf("v%d.%d", k.version.Major(), k.version.Minor())
+}
+
+// Compare is negative when k is older than other, zero when equal, positive when newer.
+func (k Kubernetes) Compare(other Kubernetes) int { return k.version.Compare(other.version) }
