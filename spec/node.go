@@ -146,8 +146,8 @@ type Disk struct {
 	AIO *string `json:"aio,omitempty" enum:"io_uring,native,threads" default:"io_uring"`
 	// Discard passes trim requests on to the storage.
 	Discard *bool `json:"discard,omitempty" default:"true"`
-	// SSD presents the disk as a solid-state one (scsi and sata only).
-	SSD *bool `json:"ssd,omitempty" default:"true"`
+	// SSD presents the disk as a solid-state one; by default on scsi and sata, impossible on virtio.
+	SSD *bool `json:"ssd,omitempty"`
 	// Backup includes the disk in Proxmox backups.
 	Backup *bool `json:"backup,omitempty" default:"true"`
 	// Replicate includes the disk in Proxmox replication jobs.

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package spec
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// WithDefaults returns a copy in which everything that has a default is said: settings of the
+// cluster, and every node's host, VM id, MAC addresses, slots, datastores and host name. What
+// cannot be derived stays unset; Validate reports it. It is pure: a node's values follow from the
+// node and from what all nodes share, never from other nodes.
+func (c Config) WithDefaults() Config {
+	c = Clone(c)
+	c.fillShared()
+	for i := range c.Nodes {
+		c.fillNode(&c.Nodes[i])
+	}
+	slices.SortStableFunc(c.Nodes, func(a, b NamedNode) int {
+		if a.IsControlPlane() != b.IsControlPlane() {
+			if a.IsControlPlane() {
+				return -1
+			}
+
+			return 1
+		}
+
+		return cmp.Or(strings.Compare(a.Name, b.Name))
+	})
+
+	return c
+}
+
+// fillShared fills what all nodes share.
+func (c *Config) fillShared() {
+	if c.Images == nil {
+		c.Images = map[string]Image{}
+	}
+	if _, ok := c.Images[DefaultImage]; !ok {
+		c.Images[DefaultImage] = Image{}
+	}
+	ensure(&c.Talos.KubePrism)
+	ensure(&c.Talos.HostDNS)
+	ensure(&c.Kubernetes.APIServer)
+	ensure(&c.Kubernetes.ControllerManager)
+	ensure(&c.Kubernetes.Scheduler)
+	ensure(&c.Kubernetes.Proxy)
+	ensure(&c.Kubernetes.Etcd)
+	ensure(&c.Kubernetes.Kubelet)
+	if c.UsesCilium() {
+		ensure(&c.CNI.Cilium)
+	}
+	FillDefaults(&c.Proxmox, &c.Images, &c.Cluster, &c.Talos, &c.Kubernetes, &c.CNI, &c.Manifests, &c.GitOps, &c.Lifecycle, &c.Output)
+
+	setDefault(&c.Talos.Contract, MinorOf(*c.Talos.Version))
+	setDefault(&c.Kubernetes.Proxy.Enabled, c.KubeProxyEnabled())
+	setDefault(&c.Cluster.AllowSchedulingOnControlPlanes, c.SchedulingOnControlPlanes())
+	setDefault(&c.Talos.HostDNS.ForwardKubeDNSToHost, *c.Talos.HostDNS.Enabled)
+	setDefault(&c.Talos.HostDNS.ResolveMemberNames, false)
+	c.fillGitOps()
+}
+
+// fillGitOps fills what follows from the provider and the repository.
+func (c *Config) fillGitOps() {
+	g := &c.GitOps
+	switch *g.Provider {
+	case "flux":
+		setDefault(&g.Namespace, "flux-system")
+	case "argocd":
+		setDefault(&g.Namespace, "argocd")
+	default:
+		return
+	}
+	if g.Git.Tag == nil && g.Git.Semver == nil && g.Git.Commit == nil {
+		setDefault(&g.Git.Branch, "main")
+	}
+	if c.Cluster.Name != nil {
+		setDefault(&g.Git.Path, "clusters/"+*c.Cluster.Name)
+	}
+	if g.Git.Auth == nil {
+		return
+	}
+	if g.Git.Auth.Type == nil {
+		if kind := authTypeOf(g.Git); kind != "" {
+			g.Git.Auth.Type = &kind
+		}
+	}
+	if kind := Or(g.Git.Auth.Type, ""); kind == "token" || kind == "basic" {
+		setDefault(&g.Git.Auth.Username, "git")
+	}
+}
+
+// authTypeOf is the kind of credential that was given.
+func authTypeOf(g Git) string {
+	switch {
+	case strings.HasPrefix(Or(g.URL, ""), "ssh://"):
+		return "ssh"
+	case g.Auth.GitHubApp != nil:
+		return "githubApp"
+	case g.Auth.Password != nil:
+		return "token"
+	default:
+		return ""
+	}
+}
+
+// ensure makes *p point to something.
+func ensure[T any](p **T) {
+	if *p == nil {
+		*p = new(T)
+	}
+}
+
+// setDefault sets *p when nothing was said.
+func setDefault[T any](p **T, v T) {
+	if *p == nil {
+		*p = &v
+	}
+}
+
+// MinorOf cuts a version to its minor: "v1.12.4" is "v1.12". What is no version stays as it is.
+func MinorOf(version string) string {
+	parts := strings.SplitN(version, ".", 3)
+	if len(parts) < 3 {
+		return version
+	}
+
+	return parts[0] + "." + parts[1]
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package spec
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// WorkerVMIDOffset is what the ids of workers have on top of the cluster's base.
+const WorkerVMIDOffset = 100
+
+// AgentExtension is the system extension that the QEMU guest agent needs.
+const AgentExtension = "siderolabs/qemu-guest-agent"
+
+// fillNode fills what follows from the node itself and from what all nodes share.
+func (c *Config) fillNode(n *NamedNode) {
+	if host, ok := PlaceNode(c.Proxmox, *n); ok {
+		setDefault(&n.Host, host)
+	}
+	if id, ok := vmidOf(c.Cluster, *n); ok {
+		setDefault(&n.VMID, id)
+	}
+	host := c.Proxmox.Hosts[Or(n.Host, "")]
+	if host.Zone != nil {
+		setDefault(&n.Zone, *host.Zone)
+	}
+	setDefault(&n.Node.Image, DefaultImage)
+	setDefault(&n.Hostname, n.Name)
+	setDefault(&n.Agent, hasExtension(c.Image(*n), AgentExtension))
+
+	ensure(&n.OSDisk)
+	ensure(&n.Timeouts)
+	if Or(n.BIOS, "") == "ovmf" {
+		ensure(&n.EFIDisk)
+	}
+	FillDefaults(&n.Node)
+	c.fillNetworks(n)
+	fillDisks(n, Or(host.Datastore, "local-lvm"))
+	if n.VMID != nil {
+		fillSerials(n)
+	}
+}
+
+// hasExtension says whether the image names the extension, in full or in short.
+func hasExtension(img Image, full string) bool {
+	_, short, _ := strings.Cut(full, "/")
+
+	return slices.Contains(img.Extensions, full) || slices.Contains(img.Extensions, short)
+}
+
+func (c *Config) fillNetworks(n *NamedNode) {
+	for _, d := range n.Devices() {
+		network := d.Network
+		setDefault(&network.Index, d.Index)
+		setDefault(&network.Bridge, d.Name)
+		setDefault(&network.MAC, MACFor(Or(c.Cluster.Name, ""), n.Name, d.Name))
+		n.Networks[d.Name] = network
+	}
+}
+
+// MACFor is the MAC address of a node's network device: locally administered, unicast, and the same
+// for the same names for ever.
+func MACFor(cluster, node, network string) string {
+	sum := sha256.Sum256([]byte(cluster + "\x00" + node + "\x00" + network))
+	first := sum[0]&^0x01 | 0x02
+
+	return fmt.Sprintf("%02x:%02x:%02x:%02x:%02x:%02x", first, sum[1], sum[2], sum[3], sum[4], sum[5])
+}
+
+func fillDisks(n *NamedNode, datastore string) {
+	setDefault(&n.OSDisk.Size, GiB(20))
+	setDefault(&n.OSDisk.UnitNumber, 0)
+	setDefault(&n.OSDisk.Datastore, datastore)
+	fillSSD(n.OSDisk)
+	setDefault(&n.InstallDisk, DevicePath(*n.OSDisk))
+	setDefault(&n.CloudInitDatastore, *n.OSDisk.Datastore)
+	if n.EFIDisk != nil {
+		setDefault(&n.EFIDisk.Datastore, *n.OSDisk.Datastore)
+	}
+	if n.TPM != nil {
+		setDefault(&n.TPM.Datastore, *n.OSDisk.Datastore)
+	}
+
+	names := sortedKeys(n.Disks)
+	slots := numberSlots(names, func(name string) *int { return n.Disks[name].UnitNumber }, 1)
+	for _, name := range names {
+		disk := n.Disks[name]
+		setDefault(&disk.UnitNumber, slots[name])
+		setDefault(&disk.Datastore, datastore)
+		fillSSD(&disk)
+		n.Disks[name] = disk
+	}
+}
+
+// fillSSD presents disks as solid-state ones on the buses that can.
+func fillSSD(d *Disk) { setDefault(&d.SSD, Or(d.Type, "scsi") != "virtio") }
+
+// fillSerials gives data disks that are mounted a serial number, by which the guest knows them.
+func fillSerials(n *NamedNode) {
+	for _, name := range sortedKeys(n.Disks) {
+		disk := n.Disks[name]
+		if disk.Mountpoint == nil || disk.Serial != nil {
+			continue
+		}
+		sum := sha256.Sum256([]byte(name))
+		serial := name
+		if len(serial) > maxSerial {
+			serial = fmt.Sprintf("%s%x", name[:maxSerial-8], sum[:4])
+		}
+		disk.Serial = &serial
+		n.Disks[name] = disk
+	}
+}
+
+// maxSerial is the longest serial number of a disk that QEMU passes on whole, in bytes.
+const maxSerial = 20
+
+// DevicePath is the disk's device file in the guest when it is the first on its bus:
+// /dev/sda, or /dev/vda on virtio.
+func DevicePath(d Disk) string {
+	if Or(d.Type, "scsi") == "virtio" {
+		return "/dev/vda"
+	}
+
+	return "/dev/sda"
+}
+
+// vmidOf is the node's VM id: the cluster's base, plus 100 for a worker, plus the number at the end
+// of the node's name. So no other node has a say in it.
+func vmidOf(cluster Cluster, n NamedNode) (int, bool) {
+	number, ok := NumberOf(n.Name)
+	if cluster.VMIDBase == nil || !ok {
+		return 0, false
+	}
+	id := *cluster.VMIDBase + number
+	if !n.IsControlPlane() {
+		id += WorkerVMIDOffset
+	}
+
+	return id, true
+}
+
+// NumberOf is the number at the end of a name: 2 for "talos-cp-02".
+func NumberOf(name string) (int, bool) {
+	digits := name[len(strings.TrimRight(name, "0123456789")):]
+	number, err := strconv.Atoi(digits)
+
+	return number, err == nil && len(digits) <= 9
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package spec
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// prefixOf reads "10.0.0.11/24", or "10.0.0.11" within subnet "10.0.0.0/24".
+func prefixOf(address, subnet string) (netip.Prefix, error) {
+	if strings.Contains(address, "/") {
+		p, err := netip.ParsePrefix(address)
+		if err != nil {
+			return netip.Prefix{}, fmt.Errorf("%q is not an address with a prefix length such as 10.0.0.11/24", address)
+		}
+
+		return p, nil
+	}
+
+	a, err := netip.ParseAddr(address)
+	if err != nil || a.Zone() != "" {
+		return netip.Prefix{}, fmt.Errorf("%q is not an IP address", address)
+	}
+	if subnet == "" {
+		return netip.Prefix{}, fmt.Errorf("%q has no prefix length: write %s/24, or give the network's subnet", address, address)
+	}
+	s, err := netip.ParsePrefix(subnet)
+	if err != nil {
+		return netip.Prefix{}, fmt.Errorf("%q has no prefix length, and the subnet %q is no network", address, subnet)
+	}
+
+	return netip.PrefixFrom(a, s.Bits()), nil
+}
+
+// sortedKeys are a map's keys in order.
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// numberSlots gives every name a number: the one it says, else the lowest one from first on that
+// nobody says and no earlier name was given.
+func numberSlots(names []string, said func(string) *int, first int) map[string]int {
+	slots := make(map[string]int, len(names))
+	taken := map[int]bool{}
+	for _, name := range names {
+		if n := said(name); n != nil {
+			slots[name], taken[*n] = *n, true
+		}
+	}
+	next := first
+	for _, name := range names {
+		if said(name) != nil {
+			continue
+		}
+		for taken[next] {
+			next++
+		}
+		slots[name], taken[next] = next, true
+	}
+
+	return slots
+}
+
+// diskInterface is the disk's slot as Proxmox names it.
+func diskInterface(d Disk) string { return Or(d.Type, "scsi") + strconv.Itoa(Or(d.UnitNumber, 0)) }
