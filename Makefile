@@ -8,7 +8,6 @@ STACK ?= dev
 SITE ?= .lab
 ARGS ?=
 
-export CGO_ENABLED = 0
 export LAB_SITE := $(abspath $(SITE))
 
 PULUMI_VERSION := v3.259.0
@@ -22,7 +21,7 @@ help: ## list the commands
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | sed -E 's/:.*## /\t/' | expand -t 14
 
 .PHONY: tools
-tools: $(TOOLS) modules ## build what is missing into bin/
+tools: $(TOOLS) bin/program ## build what is missing into bin/
 
 # The Pulumi CLI on PATH serves when it is v3 and not older than the pinned one.
 bin/pulumi: tools/pulumi/go.mod hack/build.sh hack/find-pulumi.sh
@@ -46,7 +45,7 @@ KUBERNETES_FLAGS := $(foreach p,k8s.io/component-base/version k8s.io/client-go/p
 	-X $(p).gitVersion=$(KUBERNETES_VERSION) -X $(p).gitMajor=1 -X $(p).gitMinor=35 -X $(p).gitTreeState=clean)
 
 bin/lab-kubernetes: $(wildcard tools/kubernetes/*.go) tools/kubernetes/go.mod hack/build.sh
-	@hack/build.sh kubernetes tools/kubernetes $@ . "$(KUBERNETES_FLAGS)"
+	@CGO_ENABLED=0 hack/build.sh kubernetes tools/kubernetes $@ . "$(KUBERNETES_FLAGS)"
 
 bin/kubectl: bin/lab-kubernetes
 	@ln -sf lab-kubernetes $@
@@ -55,11 +54,10 @@ LAB_SOURCES := $(shell find lab -name '*.go' -o -name '*.yaml' -path 'lab/*') la
 bin/lab: $(LAB_SOURCES) hack/build.sh
 	@hack/build.sh lab lab $@ ./cmd/lab
 
-# The program is compiled here, so that `pulumi up` finds every module and package in the caches.
-.PHONY: modules
-modules:
-	@go mod download
-	@go build -o bin/program . && echo "program: compiled"
+# Compiled here with progress, so that `pulumi up` finds every module and package in Go's caches.
+PROGRAM_SOURCES := $(shell find main.go go.mod stack spec components internal -name '*.go' -o -name go.mod 2>/dev/null)
+bin/program: $(PROGRAM_SOURCES) hack/build.sh
+	@hack/build.sh program . $@ .
 
 .PHONY: up
 up: tools ## pulumi up of STACK (dev) in the lab
