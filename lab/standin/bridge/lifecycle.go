@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package bridge
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
+)
+
+// Check completes and checks a resource's inputs.
+func (p *provider) Check(_ context.Context, req plugin.CheckRequest) (plugin.CheckResponse, error) {
+	r, t, err := p.resource(string(req.Type))
+	if err != nil {
+		return plugin.CheckResponse{}, err
+	}
+
+	problems := NewProblems(req.URN.Name())
+	problems.Typecheck(t.args, resource.NewProperty(req.News), nil)
+	if len(problems.found) > 0 {
+		return plugin.CheckResponse{Properties: req.News, Failures: problems.Failures()}, nil
+	}
+
+	in := r.Defaults.apply(t.args, resource.NewProperty(req.News), nil).ObjectValue()
+	if err := r.autoname(in, req); err != nil {
+		return plugin.CheckResponse{}, err
+	}
+
+	if r.Validate != nil {
+		r.Validate(problems, TreeOf(in))
+	}
+
+	return plugin.CheckResponse{Properties: in, Failures: problems.Failures()}, nil
+}
+
+// autoname gives a name to a resource without one, and keeps the one it got before.
+func (r *Resource) autoname(in resource.PropertyMap, req plugin.CheckRequest) error {
+	key := resource.PropertyKey(r.AutoName)
+	if _, have := in[key]; have || r.AutoName == "" {
+		return nil
+	}
+
+	if a := req.Autonaming; a != nil && a.Mode != plugin.AutonamingModePropose && a.ProposedName != "" {
+		in[key] = resource.NewProperty(a.ProposedName)
+		return nil
+	}
+
+	if old, have := req.Olds[key]; have && open(old).IsString() {
+		in[key] = old
+		return nil
+	}
+
+	name, err := resource.NewUniqueName(req.RandomSeed, req.URN.Name()+"-", 7, 80, nil)
+	if err != nil {
+		return fmt.Errorf("naming %s: %w", req.URN.Name(), err)
+	}
+	in[key] = resource.NewProperty(name)
+
+	return nil
+}
+
+// compare fills in the operation's inputs, state and changes.
+func (r *Resource) compare(op *Op, was, now, state resource.PropertyMap) {
+	op.Was, op.In, op.State, op.Unknown = TreeOf(was), TreeOf(now), TreeOf(state), unknowns(now)
+
+	op.Changes = slices.DeleteFunc(changes(resource.NewProperty(was), resource.NewProperty(now), nil),
+		func(c Change) bool {
+			// What the program leaves to the provider keeps the value it has.
+			if c.New == nil && !c.Unknown && slices.Contains(r.Computed, c.Path.Pattern()) {
+				return true
+			}
+			return r.Ignore != nil && r.Ignore(c, op)
+		})
+
+	if r.Stale != nil {
+		for _, name := range r.Stale(op) {
+			op.Changes = append(op.Changes, Change{Path: Path{name}, Old: true, Unknown: true, Output: true})
+		}
+	}
+}
+
+func unknowns(props resource.PropertyMap) map[string]bool {
+	found := map[string]bool{}
+	for k, v := range props {
+		if v.ContainsUnknowns() {
+			found[string(k)] = true
+		}
+	}
+
+	return found
+}
+
+func (r *Resource) replaces(c Change, op *Op) bool {
+	for _, pattern := range r.Replace {
+		if c.Path.Covers(pattern) {
+			return true
+		}
+	}
+
+	return r.ReplaceIf != nil && r.ReplaceIf(c, op)
+}
+
+// Diff tells what changed and whether it needs a new resource.
+func (p *provider) Diff(_ context.Context, req plugin.DiffRequest) (plugin.DiffResponse, error) {
+	r, _, err := p.resource(string(req.Type))
+	if err != nil {
+		return plugin.DiffResult{}, err
+	}
+
+	op := &Op{Conn: p.conn, URN: req.URN, Name: req.URN.Name(), ID: string(req.ID)}
+	r.compare(op, req.OldInputs, req.NewInputs, req.OldOutputs)
+	replaces := func(c Change) bool { return r.replaces(c, op) }
+
+	if r.Refuse != nil && !slices.ContainsFunc(op.Changes, replaces) {
+		if err := r.Refuse(op); err != nil {
+			return plugin.DiffResult{}, err
+		}
+	}
+
+	return result(op.Changes, replaces), nil
+}
+
+// plan is the outputs as a preview knows them.
+func (p *provider) plan(
+	ctx context.Context, r *Resource, op *Op, in, old resource.PropertyMap, unknown []string,
+) (resource.PropertyMap, error) {
+	var known Tree
+	if r.Plan != nil {
+		p.mu.Lock()
+		op.Client = p.client
+		p.mu.Unlock()
+
+		ctx, cancel := p.bounded(ctx, 0)
+		defer cancel()
+
+		var err error
+		if known, err = r.Plan(ctx, op); err != nil {
+			return nil, explain(ctx, err, "planning "+op.Name)
+		}
+	}
+
+	unknown = slices.DeleteFunc(unknown, func(name string) bool { return known[name] != nil })
+
+	return r.planned(in, old, known, unknown), nil
+}
+
+// Create makes the resource; in a preview it tells what is known of it.
+func (p *provider) Create(ctx context.Context, req plugin.CreateRequest) (plugin.CreateResponse, error) {
+	r, t, err := p.resource(string(req.Type))
+	if err != nil {
+		return plugin.CreateResponse{}, err
+	}
+
+	if req.Preview {
+		op := &Op{
+			Conn: p.conn, URN: req.URN, Name: req.URN.Name(),
+			In: TreeOf(req.Properties), Unknown: unknowns(req.Properties),
+		}
+		props, err := p.plan(ctx, r, op, req.Properties, nil, slices.Clone(r.Computed))
+		return plugin.CreateResponse{Properties: props}, err
+	}
+
+	op, err := p.op(req.URN, "")
+	if err != nil {
+		return plugin.CreateResponse{}, err
+	}
+	op.In = TreeOf(req.Properties)
+
+	ctx, cancel := p.bounded(ctx, req.Timeout)
+	defer cancel()
+
+	id, out, err := r.Create(ctx, op)
+	if err != nil {
+		err = explain(ctx, err, "creating "+op.Name)
+		if id == "" {
+			return plugin.CreateResponse{}, err
+		}
+		return plugin.CreateResponse{}, partial(id, req.Properties, r.outputs(req.Properties, out), err)
+	}
+
+	props, err := r.checked(t, req.Properties, out)
+
+	return plugin.CreateResponse{ID: resource.ID(id), Properties: props}, err
+}
