@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package spec
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/talos-proxmox/talos-proxmox/internal/check"
+)
+
+// Key is one setting that can be written.
+type Key struct {
+	// Path of the setting; "*" stands for a name of the user's choice and "[]" for a list's
+	// element: "nodes.*.networks.*.routes[].gateway".
+	Path string
+	// Owner is the Go type that has the field, Field the field's Go name.
+	Owner reflect.Type
+	// Field is the field's Go name.
+	Field string
+	// Type is the field's type without pointers.
+	Type reflect.Type
+	// Required settings have no default and must be written where their block is.
+	Required bool
+	// Default as it would be written; empty when there is none or it is derived.
+	Default string
+	// Enum are the allowed values; nil when any is.
+	Enum []string
+	// Min and Max bound a number, as text; empty when nothing does.
+	Min, Max string
+}
+
+// Leaf says whether the setting is a value rather than a block of further settings.
+func (k Key) Leaf() bool {
+	t := k.Type
+	for t.Kind() == reflect.Map || t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+
+	return !holdsSettings(t)
+}
+
+// Keys are all settings of a [Config]; nodes stand under their names, as in a stack file.
+func Keys() []Key {
+	keys := KeysOf(reflect.TypeFor[Config](), "")
+	for i, k := range keys {
+		if rest, ok := strings.CutPrefix(k.Path, "nodes[]"); ok {
+			keys[i].Path = "nodes.*" + rest
+		}
+	}
+
+	return slices.DeleteFunc(keys, func(k Key) bool { return k.Path == "nodes.*.name" })
+}
+
+// KeysOf are all settings of a struct type, below path, in the order of the fields.
+func KeysOf(t reflect.Type, path string) []Key {
+	var keys []Key
+	for _, f := range Fields(t) {
+		k := Key{
+			Path: check.Join(path, f.Name), Owner: f.Owner, Field: f.Struct.Name, Type: f.Type, Required: f.Required,
+			Default: f.Struct.Tag.Get("default"), Min: f.Struct.Tag.Get("min"), Max: f.Struct.Tag.Get("max"),
+		}
+		if enum := f.Struct.Tag.Get("enum"); enum != "" {
+			k.Enum = strings.Split(enum, ",")
+		}
+		keys = append(keys, k)
+
+		below, at := f.Type, k.Path
+		for below.Kind() == reflect.Map || below.Kind() == reflect.Slice {
+			if below.Kind() == reflect.Map {
+				at += ".*"
+			} else {
+				at += "[]"
+			}
+			below = below.Elem()
+		}
+		if holdsSettings(below) {
+			keys = append(keys, KeysOf(below, at)...)
+		}
+	}
+
+	return keys
+}
+
+// Field is a field of a settings struct; fields of inline structs count as the struct's own.
+type Field struct {
+	// Name is the key.
+	Name string
+	// Index is the way to the field, for [reflect.Value.FieldByIndex].
+	Index []int
+	// Owner is the struct type that declares it.
+	Owner reflect.Type
+	// Struct is its declaration.
+	Struct reflect.StructField
+	// Type is its type without pointers.
+	Type reflect.Type
+	// Required says that it must be written.
+	Required bool
+}
+
+// Fields are the fields of a settings struct, in the order of their declaration.
+func Fields(t reflect.Type) []Field {
+	var fields []Field
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if strings.Contains(options, "inline") {
+			for _, inner := range Fields(f.Type) {
+				inner.Index = append([]int{i}, inner.Index...)
+				fields = append(fields, inner)
+			}
+
+			continue
+		}
+		bare := f.Type
+		if bare.Kind() == reflect.Pointer {
+			bare = bare.Elem()
+		}
+		fields = append(fields, Field{
+			Name: name, Index: []int{i}, Owner: t, Struct: f, Type: bare,
+			Required: !strings.Contains(options, "omitempty"),
+		})
+	}
+
+	return fields
+}

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package stack
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/spec"
+)
+
+// Project is the name of the Pulumi project, which stands before every key of a stack file.
+const Project = "talos-proxmox"
+
+// Source is a stack's configuration as Pulumi hands it to a program.
+type Source struct {
+	// Project is the Pulumi project's name; [Project] when unset.
+	Project string
+	// Stack is the stack's name.
+	Stack string
+	// Dir is the project directory, where the stack file is looked for; it gives problems their
+	// lines and says which values are secure. Without it both stay unknown.
+	Dir string
+	// Values are the configuration's keys with their values: text, or JSON for structured ones. It
+	// is what the environment variable PULUMI_CONFIG holds.
+	Values map[string]string
+	// SecretKeys are the keys that hold a secret somewhere, as in PULUMI_CONFIG_SECRET_KEYS.
+	SecretKeys []string
+}
+
+// Stack is a stack file, read and expanded.
+type Stack struct {
+	spec.Config
+
+	// SecureValues are the values that were written secure, so that they can be kept secret
+	// wherever they go.
+	SecureValues []string
+}
+
+// Load reads, expands and checks a stack's configuration. The error is a [*check.Invalid] with
+// every problem, sorted by path, with lines where the stack file is at hand. It never prints a
+// secret.
+func Load(s Source) (*Stack, error) {
+	project := s.Project
+	if project == "" {
+		project = Project
+	}
+	d := &decoder{broken: map[string]bool{}, secretKeys: map[string]bool{}}
+	values := map[string]*yaml.Node{}
+	for _, key := range slices.Sorted(maps.Keys(s.Values)) {
+		if name, ours := strings.CutPrefix(key, project+":"); ours {
+			values[name] = parseValue(s.Values[key])
+		}
+	}
+	for _, key := range s.SecretKeys {
+		d.secretKeys[strings.TrimPrefix(key, project+":")] = true
+	}
+	file := findFile(s, values)
+	if file != nil {
+		d.written = file.written
+	}
+
+	var f File
+	d.decodeStruct("", mappingOf(values), reflect.ValueOf(&f).Elem())
+	config, e := expand(f)
+	config = config.WithDefaults()
+
+	problems := d.judge(config, e)
+	if file != nil {
+		problems.Map(func(p check.Problem) check.Problem {
+			p.Line = file.lineOf(p.Path)
+
+			return p
+		})
+	}
+	if err := problems.Err("stack " + s.Stack); err != nil {
+		return nil, err
+	}
+	slices.Sort(d.secure)
+
+	return &Stack{Config: config, SecureValues: slices.Compact(d.secure)}, nil
+}
+
+// parseValue reads a configuration value: JSON, or text that is taken as it stands.
+func parseValue(text string) *yaml.Node {
+	var document yaml.Node
+	if strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[") {
+		if err := yaml.Unmarshal([]byte(text), &document); err == nil && len(document.Content) == 1 {
+			return document.Content[0]
+		}
+	}
+
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text}
+}
+
+func mappingOf(values map[string]*yaml.Node) *yaml.Node {
+	node := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		node.Content = append(node.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: name}, values[name])
+	}
+
+	return node
+}
+
+// judge gathers the problems of reading, of expansion and of the rules. Rules about values that
+// could not be read are left out, and a problem is told where its value is written.
+func (d *decoder) judge(c spec.Config, e *expansion) *check.List {
+	all := &check.List{}
+	for _, p := range d.problems.Problems() {
+		all.Add(p)
+	}
+	var rules check.List
+	for _, p := range e.problems.Problems() {
+		rules.Add(p)
+	}
+	for _, p := range e.fileRules() {
+		rules.Add(p)
+	}
+	var ofConfig check.List
+	c.Validate(&ofConfig)
+	for _, p := range ofConfig.Problems() {
+		p.Path = e.origin(p.Path)
+		rules.Add(p)
+	}
+	for _, p := range rules.Problems() {
+		if !d.isBroken(p.Path) {
+			all.Add(p)
+		}
+	}
+
+	return all
+}
+
+// isBroken says whether the value at the path, or something around or inside it, could not be read.
+func (d *decoder) isBroken(path string) bool {
+	for at := path; at != ""; at = check.Parent(at) {
+		if d.broken[at] {
+			return true
+		}
+	}
+	for broken := range d.broken {
+		if strings.HasPrefix(broken, path) && (len(broken) == len(path) || strings.ContainsRune(".[", rune(broken[len(path)]))) {
+			return true
+		}
+	}
+
+	return false
+}
+
+// origin is where in the file the value at the configuration's path is written.
+func (e *expansion) origin(path string) string {
+	parts := splitPath(path)
+	switch {
+	case len(parts) >= 2 && parts[0] == "nodes":
+		head := check.Key("nodes", parts[1])
+		rel := strings.TrimPrefix(path[len(head):], ".")
+		if ls, ok := e.layers[parts[1]]; ok {
+			return ls.origin(rel)
+		}
+	case len(parts) >= 2 && parts[0] == "images":
+		head := check.Key("images", parts[1])
+		rel := strings.TrimPrefix(path[len(head):], ".")
+		img, ok := e.file.Images[parts[1]]
+		if !ok || (rel != "" && !has(reflect.ValueOf(img), splitPath(rel)) && has(reflect.ValueOf(e.file.Image), splitPath(rel))) {
+			return check.Join("image", rel)
+		}
+	}
+
+	return path
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package stack
+
+import (
+	"reflect"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/spec"
+)
+
+// decodeSecret takes a value that must have been written secure. It never prints it.
+func (d *decoder) decodeSecret(path string, node *yaml.Node, v reflect.Value) {
+	switch {
+	case !d.isSecure(path):
+		d.fail(path, "must be a secret: run `pulumi config set --secret --path '%s:%s'`", Project, path)
+	case node.Kind != yaml.ScalarNode:
+		d.fail(path, "must be text, not %s", kindOf(node))
+	case strings.TrimSpace(node.Value) == "":
+		d.fail(path, "is an empty secret")
+	default:
+		d.secure = append(d.secure, node.Value)
+		v.Set(reflect.ValueOf(spec.NewSecret(node.Value)))
+	}
+}
+
+// isSecure says whether the value was written secure: exactly when the file is at hand, else as far
+// as Pulumi tells, which flags whole top-level keys.
+func (d *decoder) isSecure(path string) bool {
+	if d.written != nil {
+		return d.written[path].secure
+	}
+
+	return d.secretKeys[topOf(path)]
+}
+
+// decodeText takes text as it stands, or YAML as the text of that YAML.
+func (d *decoder) decodeText(path string, node *yaml.Node, v reflect.Value) {
+	d.gatherSecure(path, node)
+	if node.Kind == yaml.ScalarNode {
+		if node.Tag != "!!str" {
+			d.fail(path, "must be text, not %s: put it in quotes", kindOf(node))
+
+			return
+		}
+		v.SetString(node.Value)
+
+		return
+	}
+
+	if !d.unique(path, node) {
+		return
+	}
+	var tree any
+	if err := node.Decode(&tree); err != nil {
+		d.fail(path, "is no YAML that can be written as text")
+
+		return
+	}
+	text, err := yaml.Marshal(tree)
+	if err != nil {
+		d.fail(path, "is no YAML that can be written as text")
+
+		return
+	}
+	v.SetString(string(text))
+}
+
+// gatherSecure collects the secure values of a text.
+func (d *decoder) gatherSecure(path string, node *yaml.Node) {
+	switch node.Kind {
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(node.Content); i += 2 {
+			d.gatherSecure(check.Key(path, node.Content[i].Value), node.Content[i+1])
+		}
+	case yaml.SequenceNode:
+		for i, item := range node.Content {
+			d.gatherSecure(check.Index(path, i), item)
+		}
+	case yaml.ScalarNode:
+		if node.Tag == "!!str" && node.Value != "" && d.isSecure(path) {
+			d.secure = append(d.secure, node.Value)
+		}
+	}
+}
+
+// unique records keys that free YAML has twice.
+func (d *decoder) unique(path string, node *yaml.Node) bool {
+	ok := true
+	seen := map[string]bool{}
+	for i, item := range node.Content {
+		switch {
+		case node.Kind == yaml.SequenceNode:
+			ok = d.unique(check.Index(path, i), item) && ok
+		case i%2 == 0 && seen[item.Value]:
+			d.fail(check.Key(path, item.Value), "is written twice")
+			ok = false
+		case i%2 == 0:
+			seen[item.Value] = true
+		default:
+			ok = d.unique(check.Key(path, node.Content[i-1].Value), item) && ok
+		}
+	}
+
+	return ok
+}
+
+// topOf is the first element of a path.
+func topOf(path string) string {
+	if i := strings.IndexAny(path, ".["); i >= 0 {
+		return path[:i]
+	}
+
+	return path
+}

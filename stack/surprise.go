@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package stack
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// surprise says when YAML or Pulumi read something else than what stands in the file: an octal or
+// hexadecimal number, one with underscores or an exponent, a date. It needs the file.
+func (d *decoder) surprise(path string, node *yaml.Node) string {
+	w, ok := d.written[path]
+	if !ok || w.quoted || w.raw == "" {
+		return ""
+	}
+	switch {
+	case w.tag == "!!timestamp":
+		return fmt.Sprintf("YAML reads the date %s as something else: put it in quotes, %q", w.raw, w.raw)
+	case w.tag == "!!int" && !plainInteger(w.raw):
+		return fmt.Sprintf("YAML reads %s as the number %s: write that, or put it in quotes where text is meant", w.raw, node.Value)
+	case w.tag == "!!float" && node.Tag != "!!str" && number(w.raw) && plainInteger(strings.TrimLeft(w.raw, "0")):
+		return fmt.Sprintf("YAML reads %s as the number %s: write it without leading zeros", w.raw, node.Value)
+	}
+
+	return ""
+}
+
+// plainInteger says whether text is a number as one writes it by hand.
+func plainInteger(text string) bool {
+	n, err := strconv.ParseInt(text, 10, 64)
+
+	return err == nil && strconv.FormatInt(n, 10) == text
+}
+
+// number says whether text is digits.
+func number(text string) bool {
+	return text != "" && strings.Trim(text, "0123456789") == ""
+}
