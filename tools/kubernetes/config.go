@@ -20,6 +20,8 @@ type config struct {
 	Listen string `json:"listen"`
 	// Version is what /version reports, "v1.35.0"; an older minor is emulated.
 	Version string `json:"version"`
+	// Restore is a snapshot that replaces all data, "" for none.
+	Restore string `json:"restore"`
 	// APIServer, ControllerManager and Scheduler are the components' own flags.
 	APIServer         []string `json:"apiServer"`
 	ControllerManager []string `json:"controllerManager"`

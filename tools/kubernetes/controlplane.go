@@ -4,25 +4,36 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
+	"go.etcd.io/etcd/server/v3/embed"
 	"k8s.io/klog/v2"
 )
 
 // shutdownGrace is how long the components get to end by themselves.
-const shutdownGrace = 3 * time.Second
+const shutdownGrace = 2 * time.Second
+
+// answer is a line of stdout, in JSON.
+type answer struct {
+	// Address is where the API server listens; the first answer.
+	Address string `json:"address,omitempty"`
+	// Snapshot is the file that was written, the answer to "snapshot FILE" on stdin.
+	Snapshot string `json:"snapshot,omitempty"`
+	Error    string `json:"error,omitempty"`
+}
 
 // controlPlane runs a control plane until stdin closes, so that it never outlives its parent, or a
-// signal comes. It prints one line of JSON with the address once the port is taken.
+// signal comes.
 func controlPlane(args []string) error {
 	c, err := loadConfig(args)
 	if err != nil {
@@ -31,9 +42,13 @@ func controlPlane(args []string) error {
 
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
+	orders := make(chan string)
 	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin) // returns when the parent is gone
-		stop()
+		lines := bufio.NewScanner(os.Stdin)
+		for lines.Scan() {
+			orders <- lines.Text()
+		}
+		stop() // the parent is gone, or wants us to end
 		time.Sleep(2 * shutdownGrace)
 		os.Exit(1)
 	}()
@@ -46,21 +61,43 @@ func controlPlane(args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := announce(listener.Addr()); err != nil {
+	if err := say(answer{Address: listener.Addr().String()}); err != nil {
 		return err
 	}
 
-	etcd, err := startEtcd(ctx)
+	etcd, err := startEtcd(ctx, c.Restore)
 	if err != nil {
 		return err
 	}
 	defer etcd.Close()
+	go obey(ctx, etcd, orders)
 
 	return run(ctx, parts)
 }
 
-func announce(addr net.Addr) error {
-	return json.NewEncoder(os.Stdout).Encode(map[string]string{"address": addr.String()})
+func say(a answer) error { return json.NewEncoder(os.Stdout).Encode(a) }
+
+// obey carries out the orders of the parent, one after the other.
+func obey(ctx context.Context, etcd *embed.Etcd, orders <-chan string) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case order := <-orders:
+			a := answer{}
+			if file, ok := strings.CutPrefix(order, "snapshot "); ok {
+				a.Snapshot = file
+				if err := snapshot(ctx, etcd, file); err != nil {
+					a.Error = err.Error()
+				}
+			} else {
+				a.Error = fmt.Sprintf("unknown order %q", order)
+			}
+			if err := say(a); err != nil {
+				klog.ErrorS(err, "answering the parent")
+			}
+		}
+	}
 }
 
 // run runs the components until ctx ends or one of them does.
@@ -83,12 +120,6 @@ func run(ctx context.Context, parts *components) error {
 	case <-ctx.Done():
 	}
 	klog.Flush()
-
-	// The API server ends last, after its watches; etcd must stay until then.
-	select {
-	case <-ended:
-	case <-time.After(shutdownGrace):
-	}
 
 	return nil
 }

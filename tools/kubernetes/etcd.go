@@ -19,11 +19,34 @@ const (
 	peerSocket = "etcd-peer.sock"
 )
 
-// startEtcd starts the only member of the cluster's etcd, on a socket that only this user can open.
-func startEtcd(ctx context.Context) (*embed.Etcd, error) {
+// startEtcd starts the only member of the cluster's etcd, on a socket in a folder that only this user
+// can enter. A snapshot, if one is named, replaces its data.
+func startEtcd(ctx context.Context, from string) (*embed.Etcd, error) {
+	if from != "" {
+		if err := os.RemoveAll(etcdDir); err != nil {
+			return nil, fmt.Errorf("removing the data to restore others: %w", err)
+		}
+	}
+
+	etcd, err := launchEtcd(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("starting etcd: %w", err)
+	}
+	if from != "" {
+		if err := restore(ctx, etcd, from); err != nil {
+			etcd.Close()
+
+			return nil, err
+		}
+	}
+
+	return etcd, nil
+}
+
+func launchEtcd(ctx context.Context) (*embed.Etcd, error) {
 	for _, socket := range []string{etcdSocket, peerSocket} {
 		if err := os.Remove(socket); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return nil, fmt.Errorf("removing an old etcd socket: %w", err)
+			return nil, fmt.Errorf("removing an old socket: %w", err)
 		}
 	}
 
@@ -33,8 +56,10 @@ func startEtcd(ctx context.Context) (*embed.Etcd, error) {
 	c := embed.NewConfig()
 	c.Name = "lab"
 	c.Dir = etcdDir
-	c.ListenClientUrls, c.AdvertiseClientUrls = []url.URL{client}, []url.URL{client}
-	c.ListenPeerUrls, c.AdvertisePeerUrls = []url.URL{peer}, []url.URL{peer}
+	c.ListenClientUrls, c.ListenPeerUrls = []url.URL{client}, []url.URL{peer}
+	// Nobody dials what the only member advertises, but etcd wants a host and a port there.
+	c.AdvertiseClientUrls = []url.URL{{Scheme: "http", Host: "localhost:2379"}}
+	c.AdvertisePeerUrls = []url.URL{{Scheme: "http", Host: "localhost:2380"}}
 	c.InitialCluster = c.InitialClusterFromName(c.Name)
 	c.LogLevel = "warn"
 	c.LogOutputs = []string{"stderr"}
@@ -43,14 +68,14 @@ func startEtcd(ctx context.Context) (*embed.Etcd, error) {
 
 	etcd, err := embed.StartEtcd(c)
 	if err != nil {
-		return nil, fmt.Errorf("starting etcd: %w", err)
+		return nil, err
 	}
 
 	select {
 	case <-etcd.Server.ReadyNotify():
 		return etcd, nil
 	case err := <-etcd.Err():
-		return nil, fmt.Errorf("starting etcd: %w", err)
+		return nil, err
 	case <-ctx.Done():
 		etcd.Close()
 

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package kube
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+const (
+	// stopTimeout is how long the process gets to end by itself.
+	stopTimeout = 10 * time.Second
+	// logTail is how many lines of the log an error shows.
+	logTail = 12
+)
+
+// process is a running lab-kubernetes. It ends when its stdin closes, so it never outlives us.
+type process struct {
+	cmd   *exec.Cmd
+	stdin io.Closer
+	log   string
+	addr  string
+
+	ended chan struct{} // closed when it has ended
+	err   error         // why, once ended is closed
+	once  sync.Once
+}
+
+// startProcess starts the control plane of dir and returns once it has taken its port.
+func startProcess(ctx context.Context, binary, dir string) (*process, error) {
+	log := filepath.Join(dir, logFile)
+	if err := os.Rename(log, log+".old"); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("keeping the old log: %w", err)
+	}
+	out, err := os.OpenFile(log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("opening its log: %w", err)
+	}
+	defer out.Close()
+
+	cmd := exec.Command(binary, "control-plane", "--config", filepath.Join(dir, configFile))
+	cmd.Stderr = out
+	cmd.Env = environment()
+	// An interrupt typed at our terminal is ours to handle.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("starting %s: %w", binaryName(binary), err)
+	}
+
+	p := &process{cmd: cmd, stdin: stdin, log: log, ended: make(chan struct{})}
+	address := make(chan string, 1)
+	go p.watch(stdout, address)
+
+	err = p.during(ctx, func(ctx context.Context) error {
+		select {
+		case p.addr = <-address:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	})
+	if err != nil {
+		return nil, errors.Join(err, p.stop())
+	}
+
+	return p, nil
+}
+
+// environment is ours without proxies: the control plane talks to loopback only.
+func environment() []string {
+	var env []string
+	for _, entry := range os.Environ() {
+		name, _, _ := strings.Cut(strings.ToUpper(entry), "=")
+		if !strings.HasSuffix(name, "_PROXY") {
+			env = append(env, entry)
+		}
+	}
+
+	return env
+}
+
+func (p *process) watch(stdout io.Reader, address chan<- string) {
+	lines := bufio.NewScanner(stdout)
+	for lines.Scan() {
+		var announced struct {
+			Address string `json:"address"`
+		}
+		if json.Unmarshal(lines.Bytes(), &announced) == nil && announced.Address != "" {
+			address <- announced.Address
+
+			break
+		}
+	}
+	_, _ = io.Copy(io.Discard, stdout) // a full pipe would block the process
+
+	p.err = p.cmd.Wait()
+	close(p.ended)
+}
+
+// during runs f and fails with the end of the log when f does, or as soon as the process ends.
+func (p *process) during(ctx context.Context, f func(context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+
+	go func() {
+		select {
+		case <-p.ended:
+			cancel(fmt.Errorf("the process ended: %v", p.err))
+		case <-ctx.Done():
+		}
+	}()
+
+	err := f(ctx)
+	if err == nil {
+		return nil
+	}
+
+	return fmt.Errorf("%w; the end of %s:\n%s", err, p.log, tail(p.log, logTail))
+}
+
+// stop ends the process; it may be called more than once.
+func (p *process) stop() error {
+	var killed error
+
+	p.once.Do(func() {
+		_ = p.stdin.Close() // the process takes it as the order to end; it may have ended already
+
+		select {
+		case <-p.ended:
+		case <-time.After(stopTimeout):
+			killed = p.cmd.Process.Kill()
+		}
+	})
+	<-p.ended
+
+	return killed
+}
+
+// tail returns the last lines of a file.
+func tail(file string, lines int) string {
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		return err.Error()
+	}
+
+	all := strings.Split(strings.TrimSpace(string(raw)), "\n")
+
+	return strings.Join(all[max(0, len(all)-lines):], "\n")
+}
