@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package talos
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/blang/semver/v4"
+	"github.com/siderolabs/talos/pkg/machinery/config"
+	"sigs.k8s.io/yaml"
+)
+
+// kubernetesConfig is the API server that the running control planes ask for. One process stands for
+// all of them: it follows the first one's arguments, carries everybody's names in its certificate,
+// and runs the oldest of their versions, so that a roll from version to version is one change at
+// its end.
+func kubernetesConfig(nodes []*node) (KubernetesConfig, error) {
+	cfg := nodes[0].config()
+	if cfg == nil || cfg.Cluster() == nil {
+		return KubernetesConfig{}, errors.New("the control plane has no configuration")
+	}
+	cl := cfg.Cluster()
+	if cl.IssuingCA() == nil || len(cl.IssuingCA().Key) == 0 || cl.AggregatorCA() == nil || cl.ServiceAccount() == nil {
+		return KubernetesConfig{Name: cl.Name()}, errors.New("the control plane's configuration has no Kubernetes PKI")
+	}
+
+	encryption, err := encryptionConfig(cl.SecretboxEncryptionSecret(), cl.AESCBCEncryptionSecret())
+	if err != nil {
+		return KubernetesConfig{Name: cl.Name()}, err
+	}
+	audit, err := yaml.Marshal(cl.APIServer().AuditPolicy())
+	if err != nil {
+		return KubernetesConfig{Name: cl.Name()}, fmt.Errorf("encoding the audit policy: %w", err)
+	}
+
+	return KubernetesConfig{
+		Name:   cl.Name(),
+		CACert: cl.IssuingCA().Crt, CAKey: cl.IssuingCA().Key,
+		AggregatorCACert: cl.AggregatorCA().Crt, AggregatorCAKey: cl.AggregatorCA().Key,
+		ServiceAccountKey: cl.ServiceAccount().Key,
+		CertSANs:          certSANs(nodes),
+		ServiceCIDRs:      cl.Network().ServiceCIDRs(),
+		PodCIDRs:          cl.Network().PodCIDRs(),
+		DNSDomain:         cl.Network().DNSDomain(),
+		EncryptionConfig:  encryption,
+		APIServerArgs:     maps.Clone(cl.APIServer().ExtraArgs()),
+		AuditPolicy:       audit,
+		Version:           lowestVersion(nodes),
+	}, nil
+}
+
+// certSANs are the names and addresses that control planes put into the API server's certificate.
+// Addresses of control planes that are still to join are among them, so that joining changes
+// nothing.
+func certSANs(nodes []*node) []string {
+	sans := map[string]bool{"localhost": true, "127.0.0.1": true}
+
+	add := func(n *node) {
+		cfg := n.config()
+		if cfg == nil || cfg.Cluster() == nil {
+			return
+		}
+		for _, s := range cfg.Cluster().CertSANs() {
+			sans[s] = true
+		}
+		if e := cfg.Cluster().Endpoint(); e != nil {
+			sans[e.Hostname()] = true
+		}
+		sans[n.hostname()] = true
+		for _, p := range n.book.wanted() {
+			sans[p.Addr().String()] = true
+		}
+	}
+	for _, n := range nodes {
+		add(n)
+	}
+	for _, n := range nodes[0].nodes.controlPlanes(nodes[0].clusterID(), nodes[0].m.Net) {
+		add(n)
+	}
+
+	if ips, err := nodes[0].config().Cluster().Network().APIServerIPs(); err == nil {
+		for _, ip := range ips {
+			sans[ip.String()] = true
+		}
+	}
+	delete(sans, "")
+
+	return slices.Sorted(maps.Keys(sans))
+}
+
+func lowestVersion(nodes []*node) string {
+	lowest := ""
+	for _, n := range nodes {
+		v := imageVersion(n.config().Cluster().APIServer().Image())
+		if lowest == "" || olderVersion(v, lowest) {
+			lowest = v
+		}
+	}
+
+	return lowest
+}
+
+// imageVersion is the version in an image's tag, "v1.35.0".
+func imageVersion(image string) string {
+	image, _, _ = strings.Cut(image, "@")
+	i := strings.LastIndex(image, ":")
+	if i < 0 || strings.Contains(image[i:], "/") {
+		return ""
+	}
+
+	return image[i+1:]
+}
+
+func olderVersion(a, b string) bool {
+	va, errA := semver.ParseTolerant(a)
+	vb, errB := semver.ParseTolerant(b)
+	if errA != nil || errB != nil {
+		return a < b
+	}
+
+	return va.LT(vb)
+}
+
+// encryptionConfig encrypts secrets with the key of the machine configuration, as Talos does.
+func encryptionConfig(secretbox, aescbc string) ([]byte, error) {
+	provider, key := "secretbox", secretbox
+	if key == "" {
+		provider, key = "aescbc", aescbc
+	}
+	if key == "" {
+		return nil, nil
+	}
+	if _, err := base64.StdEncoding.DecodeString(key); err != nil {
+		return nil, fmt.Errorf("decoding the %s secret: %w", provider, err)
+	}
+
+	content, err := yaml.Marshal(map[string]any{
+		"apiVersion": "apiserver.config.k8s.io/v1",
+		"kind":       "EncryptionConfiguration",
+		"resources": []any{map[string]any{
+			"resources": []string{"secrets"},
+			"providers": []any{
+				map[string]any{provider: map[string]any{
+					"keys": []any{map[string]any{"name": "key2", "secret": key}},
+				}},
+				map[string]any{"identity": map[string]any{}},
+			},
+		}},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("encoding the encryption configuration: %w", err)
+	}
+
+	return content, nil
+}
+
+func isControlPlane(cfg config.Provider) bool {
+	return cfg != nil && cfg.Machine() != nil && cfg.Machine().Type().IsControlPlane()
+}

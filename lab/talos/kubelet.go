@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package talos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/siderolabs/talos/pkg/machinery/config"
+	corev1 "k8s.io/api/core/v1"
+)
+
+const (
+	apiPort      = 6443
+	kubeletRetry = 5 * time.Second
+	staticPods   = 10 * time.Second
+
+	labelControlPlane = "node-role.kubernetes.io/control-plane"
+	labelExcludeLB    = "node.kubernetes.io/exclude-from-external-load-balancers"
+)
+
+var errRestarting = errors.New("kube-apiserver is not ready")
+
+// runKubernetes is the kubelet with its static pods, until ctx ends.
+func (n *node) runKubernetes(ctx context.Context) {
+	n.services.set("kubelet", stateRunning, "Health check successful", true)
+	n.poke()
+
+	for ctx.Err() == nil {
+		g, err := n.findKubernetes()
+		if err != nil {
+			// an API server that only restarts takes no node down
+			if !errors.Is(err, errRestarting) {
+				n.setKubelet(false)
+			}
+			n.setWhy(err)
+			n.waitPoke(ctx, kubeletRetry)
+
+			continue
+		}
+		n.setWhy(nil)
+		n.runKubelet(ctx, g)
+	}
+}
+
+// findKubernetes finds the API server that this node's kubelet would reach and be accepted by.
+func (n *node) findKubernetes() (*etcdGroup, error) {
+	if g, _ := n.group(); isControlPlane(n.config()) {
+		if g == nil || !g.quorum() {
+			return nil, errors.New("etcd is not healthy")
+		}
+		if api, _ := g.kube.api(); api == nil {
+			return nil, errRestarting
+		}
+
+		return g, nil
+	}
+
+	cfg := n.config()
+	g, owner := n.nodes.servingGroup(n)
+	if g == nil {
+		return nil, fmt.Errorf("dial %s: connection refused", cfg.Cluster().Endpoint())
+	}
+	theirs := owner.config().Cluster()
+	switch {
+	case !sameCertificate(cfg.Cluster().IssuingCA().Crt, theirs.IssuingCA().Crt):
+		return nil, errors.New("x509: certificate signed by unknown authority")
+	case cfg.Cluster().Token().ID() != theirs.Token().ID() || cfg.Cluster().Token().Secret() != theirs.Token().Secret():
+		return nil, errors.New("failed to run Kubelet: cannot create certificate signing request: Unauthorized")
+	}
+
+	return g, nil
+}
+
+// servingGroup finds the cluster behind a node's endpoint, through KubePrism any control plane that
+// serves, and the control plane that answered.
+func (ns *Nodes) servingGroup(n *node) (*etcdGroup, *node) {
+	cfg := n.config()
+	prism := cfg.Machine().Features().KubePrism().Enabled()
+	host, port := cfg.Cluster().Endpoint().Hostname(), cfg.Cluster().Endpoint().Port()
+	if port == "" {
+		port = "443"
+	}
+
+	for _, cp := range ns.all() {
+		g, _ := cp.group()
+		if g == nil || cp.m.Net != n.m.Net || !cp.isServing() {
+			continue
+		}
+		if prism && cp.clusterID() == n.clusterID() {
+			return g, cp
+		}
+		for _, a := range cp.book.addresses() {
+			if a.Addr().String() == host && port == fmt.Sprint(apiPort) {
+				return g, cp
+			}
+		}
+	}
+
+	return nil, nil
+}
+
+// runKubelet keeps the Node registered with one API server until that, or the node's spec, changes.
+func (n *node) runKubelet(ctx context.Context, g *etcdGroup) {
+	api, apiChanged := g.kube.api()
+	if api == nil {
+		n.waitPoke(ctx, kubeletRetry)
+
+		return
+	}
+
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+
+	if isControlPlane(n.config()) && !n.kubeletUp() {
+		if n.m.Clock.Sleep(ctx, staticPods) != nil {
+			return
+		}
+	}
+
+	spec := n.nodeSpec()
+	done := make(chan struct{})
+	var nodeErr error
+	go func() {
+		defer close(done)
+		nodeErr = api.Node(ctx, spec)
+	}()
+	defer func() {
+		cancel()
+		<-done
+	}()
+	n.setKubelet(true)
+
+	for {
+		groupChanged := g.watch()
+		if isControlPlane(n.config()) {
+			if own, _ := n.group(); own != g || !g.quorum() {
+				n.setKubelet(false)
+
+				return
+			}
+		}
+		if !equalNodeSpec(spec, n.nodeSpec()) {
+			return
+		}
+
+		select {
+		case <-ctx.Done():
+			n.setKubelet(false)
+
+			return
+		case <-done:
+			if nodeErr != nil && ctx.Err() == nil {
+				n.console("kubelet", "error", nodeErr)
+				n.waitPoke(ctx, kubeletRetry)
+			}
+
+			return
+		case <-apiChanged:
+			return
+		case <-groupChanged:
+		case <-n.pokes():
+		}
+	}
+}
+
+func (n *node) nodeSpec() NodeSpec {
+	cfg := n.config()
+	spec := NodeSpec{
+		Name:             n.hostname(),
+		ControlPlane:     isControlPlane(cfg),
+		Labels:           nodeLabels(cfg),
+		Annotations:      maps.Clone(map[string]string(cfg.Machine().NodeAnnotations())),
+		Taints:           nodeTaints(cfg),
+		KubeletVersion:   imageVersion(cfg.Machine().Kubelet().Image()),
+		OSImage:          "Talos (" + n.image.Talos + ")",
+		KernelVersion:    "6.18.0-talos",
+		ContainerRuntime: "containerd://2.1.5",
+		CPU:              n.m.Cores,
+		MemoryMiB:        n.m.MemoryMiB,
+	}
+	for _, e := range n.extensionLayers() {
+		spec.Annotations = setDefault(spec.Annotations, "extensions.talos.dev/"+e.Metadata.Name, e.Metadata.Version)
+	}
+	spec.Addresses = n.kubeletAddresses()
+	if spec.ControlPlane {
+		cl := cfg.Cluster()
+		spec.StaticPods = []StaticPod{
+			{Name: "kube-apiserver", Image: cl.APIServer().Image()},
+			{Name: "kube-controller-manager", Image: cl.ControllerManager().Image()},
+			{Name: "kube-scheduler", Image: cl.Scheduler().Image()},
+		}
+	}
+
+	return spec
+}
+
+// kubeletAddresses are the addresses that the kubelet reports: one per family, never a VIP.
+func (n *node) kubeletAddresses() []netip.Addr {
+	n.mu.Lock()
+	vips := slices.Clone(n.vips)
+	n.mu.Unlock()
+
+	var nets []netip.Prefix
+	for _, s := range n.config().Machine().Kubelet().NodeIP().ValidSubnets() {
+		if p, err := netip.ParsePrefix(strings.TrimPrefix(s, "!")); err == nil && !strings.HasPrefix(s, "!") {
+			nets = append(nets, p)
+		}
+	}
+
+	var out []netip.Addr
+	var have4, have6 bool
+	for _, p := range n.book.wanted() {
+		a := p.Addr()
+		inNets := len(nets) == 0 || slices.ContainsFunc(nets, func(s netip.Prefix) bool { return s.Contains(a) })
+		if slices.Contains(vips, a) || !inNets || a.Is4() && have4 || a.Is6() && have6 {
+			continue
+		}
+		have4, have6 = have4 || a.Is4(), have6 || a.Is6()
+		out = append(out, a)
+	}
+
+	return out
+}
+
+func nodeLabels(cfg config.Provider) map[string]string {
+	labels := map[string]string{}
+	if isControlPlane(cfg) {
+		labels[labelControlPlane] = ""
+	}
+	for k, v := range cfg.Machine().NodeLabels() {
+		labels[k] = v
+	}
+
+	return labels
+}
+
+func nodeTaints(cfg config.Provider) []corev1.Taint {
+	var taints []corev1.Taint
+	if isControlPlane(cfg) && !cfg.Cluster().ScheduleOnControlPlanes() {
+		taints = append(taints, corev1.Taint{Key: labelControlPlane, Effect: corev1.TaintEffectNoSchedule})
+	}
+	for _, key := range slices.Sorted(maps.Keys(cfg.Machine().NodeTaints())) {
+		value, effect, found := strings.Cut(cfg.Machine().NodeTaints()[key], ":")
+		if !found {
+			value, effect = "", value
+		}
+		taints = append(taints, corev1.Taint{Key: key, Value: value, Effect: corev1.TaintEffect(effect)})
+	}
+
+	return taints
+}
+
+func setDefault(m map[string]string, k, v string) map[string]string {
+	if m == nil {
+		m = map[string]string{}
+	}
+	if _, ok := m[k]; !ok {
+		m[k] = v
+	}
+
+	return m
+}
+
+func equalNodeSpec(a, b NodeSpec) bool {
+	return configDigestOf(a) == configDigestOf(b)
+}

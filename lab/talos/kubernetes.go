@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package talos
+
+import (
+	"context"
+	"net/netip"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/talos-proxmox/talos-proxmox/lab/site"
+)
+
+// Kubernetes starts the API servers of clusters.
+type Kubernetes interface {
+	// Start returns when the API server is ready to serve.
+	Start(ctx context.Context, c KubernetesConfig) (KubernetesCluster, error)
+}
+
+// KubernetesCluster is the running Kubernetes of one cluster.
+type KubernetesCluster interface {
+	// Addr is the loopback host:port of the TLS API server.
+	Addr() string
+	// AdminConfig reaches the API server as a member of system:masters.
+	AdminConfig() *rest.Config
+	// Node runs a kubelet until ctx ends: it registers the Node object and keeps it alive.
+	Node(ctx context.Context, n NodeSpec) error
+	// Stop ends the API server and keeps its data.
+	Stop() error
+	// Destroy ends the API server and removes its data.
+	Destroy() error
+}
+
+// KubernetesSnapshotter is implemented by a [KubernetesCluster] whose data can be copied: what
+// etcd's snapshot holds, and what a recovery restores before the API server starts.
+type KubernetesSnapshotter interface {
+	// Snapshot returns a copy of all the cluster's data.
+	Snapshot(ctx context.Context) ([]byte, error)
+}
+
+// KubernetesConfig is one cluster's API server as its control planes configure it.
+type KubernetesConfig struct {
+	// Name is the cluster's name, for messages.
+	Name string
+	// Dir keeps the cluster's data; it belongs to this cluster alone.
+	Dir string
+
+	// The cluster's PKI as PEM.
+	CACert, CAKey                     []byte
+	AggregatorCACert, AggregatorCAKey []byte
+	ServiceAccountKey                 []byte
+
+	// CertSANs are the names and addresses that the API server's certificate must carry.
+	CertSANs     []string
+	ServiceCIDRs []string
+	PodCIDRs     []string
+	DNSDomain    string
+	// EncryptionConfig is an EncryptionConfiguration; nil: secrets are stored as they are.
+	EncryptionConfig []byte
+	APIServerArgs    map[string]string
+	AuditPolicy      []byte
+	// Version is the version of the API server's image, "v1.35.0".
+	Version string
+	// Restore is a snapshot to start from, nil for none. It replaces all data in Dir.
+	Restore []byte
+
+	Clock site.Clock
+	Trace *site.Trace
+}
+
+// NodeSpec is a node as its kubelet registers it.
+type NodeSpec struct {
+	Name         string
+	Addresses    []netip.Addr
+	ControlPlane bool
+	Labels       map[string]string
+	Annotations  map[string]string
+	Taints       []corev1.Taint
+
+	KubeletVersion   string
+	OSImage          string
+	KernelVersion    string
+	ContainerRuntime string
+	CPU              int
+	MemoryMiB        int
+	// StaticPods are the pods that the kubelet runs without the API server.
+	StaticPods []StaticPod
+}
+
+// StaticPod is a pod of the control plane.
+type StaticPod struct {
+	// Name is "kube-apiserver", "kube-controller-manager" or "kube-scheduler".
+	Name string
+	// Image is the image with its tag.
+	Image string
+}

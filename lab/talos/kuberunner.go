@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package talos
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/talos-proxmox/talos-proxmox/lab/site"
+)
+
+const (
+	// kubeRetry is between attempts to start an API server.
+	kubeRetry = 10 * time.Second
+	// kubeLinger is how long, in real time, an API server outlives its last etcd member: a single
+	// control plane that reboots need not pay for a new process.
+	kubeLinger = 20 * time.Second
+)
+
+// kubeRunner runs the Kubernetes of one etcd cluster while that has quorum.
+type kubeRunner struct {
+	group *etcdGroup
+	opts  Options
+	log   *slog.Logger
+	dir   string
+	clock site.Clock
+	trace *site.Trace
+
+	once   sync.Once
+	cancel context.CancelFunc
+	done   chan struct{}
+
+	mu      sync.Mutex
+	cluster KubernetesCluster
+	config  KubernetesConfig
+	digest  string
+	err     error
+	restore []byte
+	gone    time.Time
+	changed chan struct{}
+}
+
+func newKubeRunner(
+	g *etcdGroup, o Options, log *slog.Logger, dir string, clock site.Clock, trace *site.Trace,
+) *kubeRunner {
+	return &kubeRunner{
+		group: g, opts: o, log: log, dir: dir, clock: clock, trace: trace,
+		done: make(chan struct{}), changed: make(chan struct{}),
+	}
+}
+
+func (k *kubeRunner) setRestore(snapshot []byte) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.restore = snapshot
+}
+
+// ensure starts looking after the API server; only the first call does.
+func (k *kubeRunner) ensure() {
+	k.once.Do(func() {
+		ctx, cancel := context.WithCancel(context.Background())
+		k.mu.Lock()
+		k.cancel = cancel
+		k.mu.Unlock()
+
+		go func() {
+			defer close(k.done)
+			go k.applyManifests(ctx)
+			k.run(ctx)
+		}()
+	})
+}
+
+// api is the running cluster, nil while there is none, and a channel that closes when that changes.
+func (k *kubeRunner) api() (KubernetesCluster, <-chan struct{}) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+
+	return k.cluster, k.changed
+}
+
+// status is the version that runs, "" when none, and why it does not run.
+func (k *kubeRunner) status() (version string, err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+
+	if k.cluster == nil {
+		return "", k.err
+	}
+
+	return k.config.Version, nil
+}
+
+func (k *kubeRunner) set(c KubernetesCluster, cfg KubernetesConfig, digest string, err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+
+	k.cluster, k.config, k.digest, k.err = c, cfg, digest, err
+	if c != nil {
+		k.restore = nil
+	}
+	close(k.changed)
+	k.changed = make(chan struct{})
+}
+
+func (k *kubeRunner) run(ctx context.Context) {
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+
+	for ctx.Err() == nil {
+		changed := k.group.watch()
+		if err := k.reconcile(ctx); err != nil && ctx.Err() == nil {
+			k.log.Warn("starting Kubernetes", "cluster", k.group.talosID, "error", err)
+			_ = k.clock.Sleep(ctx, kubeRetry) // ends early with ctx
+		}
+
+		select {
+		case <-ctx.Done():
+		case <-changed:
+		case <-tick.C:
+		}
+	}
+}
+
+func (k *kubeRunner) reconcile(ctx context.Context) error {
+	nodes := k.group.running()
+	k.mu.Lock()
+	have, digest, restore := k.cluster, k.digest, k.restore
+	if len(nodes) > 0 {
+		k.gone = time.Time{}
+	} else if k.gone.IsZero() {
+		k.gone = time.Now()
+	}
+	lingering := !k.gone.IsZero() && time.Since(k.gone) < kubeLinger
+	k.mu.Unlock()
+
+	if len(nodes) == 0 {
+		if have != nil && !lingering {
+			return k.stop(nil)
+		}
+
+		return nil
+	}
+	if !k.group.quorum() {
+		return nil
+	}
+
+	cfg, err := kubernetesConfig(nodes)
+	if err != nil {
+		k.set(nil, cfg, "", err)
+
+		return err
+	}
+	cfg.Dir, cfg.Clock, cfg.Trace = filepath.Join(k.dir, "kubernetes"), k.clock, k.trace
+
+	want := configDigest(cfg)
+	if have != nil && want == digest {
+		return nil
+	}
+	if have != nil {
+		if err := k.stop(nil); err != nil {
+			return err
+		}
+	}
+	cfg.Restore = restore
+
+	return k.start(ctx, cfg, want)
+}
+
+func (k *kubeRunner) start(ctx context.Context, cfg KubernetesConfig, digest string) error {
+	end := k.trace.Begin("kube.start", "cluster/"+cfg.Name, map[string]string{"version": cfg.Version})
+	c, err := k.opts.Kubernetes.Start(ctx, cfg)
+	if err != nil {
+		err = fmt.Errorf("starting the API server of cluster %q: %w", cfg.Name, err)
+		k.set(nil, cfg, "", err)
+		end(err)
+
+		return err
+	}
+	end(nil)
+	k.set(c, cfg, digest, nil)
+
+	return nil
+}
+
+func (k *kubeRunner) stop(reason error) error {
+	k.mu.Lock()
+	have, cfg := k.cluster, k.config
+	k.mu.Unlock()
+
+	if have == nil {
+		return nil
+	}
+	k.set(nil, cfg, "", reason)
+	if err := have.Stop(); err != nil {
+		return fmt.Errorf("stopping the API server of cluster %q: %w", cfg.Name, err)
+	}
+
+	return nil
+}
+
+// halt ends the runner; afterwards nothing starts again.
+func (k *kubeRunner) halt() {
+	k.once.Do(func() { close(k.done) })
+	k.mu.Lock()
+	cancel := k.cancel
+	k.mu.Unlock()
+	if cancel != nil {
+		cancel()
+	}
+	<-k.done
+}
+
+func (k *kubeRunner) close() error {
+	k.halt()
+
+	return k.stop(errors.New("the site was closed"))
+}
+
+func (k *kubeRunner) destroy() error {
+	k.halt()
+	k.mu.Lock()
+	have, cfg := k.cluster, k.config
+	k.mu.Unlock()
+	if have == nil {
+		return nil
+	}
+
+	k.set(nil, cfg, "", errors.New("the cluster's data are gone"))
+	if err := have.Destroy(); err != nil {
+		return fmt.Errorf("destroying the API server of cluster %q: %w", cfg.Name, err)
+	}
+
+	return nil
+}
+
+func configDigest(c KubernetesConfig) string {
+	c.Restore, c.Trace = nil, nil
+	content, err := json.Marshal(c)
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(content)
+
+	return hex.EncodeToString(sum[:])
+}
+
+// name is the cluster's name as its API server was last configured.
+func (k *kubeRunner) name() string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+
+	return k.config.Name
+}
+
+func hexID(id uint64) string { return fmt.Sprintf("%016x", id) }
+
+// configDigestOf is a digest of any value that JSON can hold.
+func configDigestOf(v any) string {
+	content, err := json.Marshal(v)
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(content)
+
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package talos
+
+import (
+	"context"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/siderolabs/talos/pkg/machinery/api/machine"
+	timeapi "github.com/siderolabs/talos/pkg/machinery/api/time"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/emptypb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+)
+
+// kernelReserveMiB is what the kernel keeps of the machine's memory for itself.
+const kernelReserveMiB = 110
+
+// machineServer is the Talos API of a configured node.
+type machineServer struct {
+	machine.UnimplementedMachineServiceServer
+	node *node
+}
+
+func (n *node) versionResponse(configured bool) *machine.VersionResponse {
+	v := &machine.Version{
+		Version: &machine.VersionInfo{
+			Tag: n.image.Talos, Sha: "00000000", Built: "", GoVersion: runtime.Version(),
+			Os: "linux", Arch: n.image.Arch,
+		},
+		Platform: &machine.PlatformInfo{Name: n.image.Platform, Mode: n.runMode().String()},
+	}
+	if configured {
+		v.Features = &machine.FeaturesInfo{Rbac: true}
+	}
+
+	return &machine.VersionResponse{Messages: []*machine.Version{v}}
+}
+
+// Version tells which Talos runs.
+func (s *machineServer) Version(context.Context, *emptypb.Empty) (*machine.VersionResponse, error) {
+	return s.node.versionResponse(true), nil
+}
+
+// Hostname tells the node's name.
+func (s *machineServer) Hostname(context.Context, *emptypb.Empty) (*machine.HostnameResponse, error) {
+	return &machine.HostnameResponse{Messages: []*machine.Hostname{{Hostname: s.node.hostname()}}}, nil
+}
+
+// Memory tells the machine's memory in KiB.
+func (s *machineServer) Memory(context.Context, *emptypb.Empty) (*machine.MemoryResponse, error) {
+	total := uint64(max(s.node.m.MemoryMiB-kernelReserveMiB, 0)) * 1024 //nolint:gosec // never negative
+
+	return &machine.MemoryResponse{Messages: []*machine.Memory{{Meminfo: &machine.MemInfo{
+		Memtotal: total, Memavailable: total / 2, Memfree: total / 3,
+	}}}}, nil
+}
+
+// SystemStat tells when the node booted.
+func (s *machineServer) SystemStat(context.Context, *emptypb.Empty) (*machine.SystemStatResponse, error) {
+	stat := &machine.SystemStat{
+		BootTime: uint64(s.node.started.Unix()), CpuTotal: &machine.CPUStat{}, //nolint:gosec // after 1970
+	}
+	for range s.node.m.Cores {
+		stat.Cpu = append(stat.Cpu, &machine.CPUStat{})
+	}
+
+	return &machine.SystemStatResponse{Messages: []*machine.SystemStat{stat}}, nil
+}
+
+// Mounts lists the partitions that are mounted.
+func (s *machineServer) Mounts(context.Context, *emptypb.Empty) (*machine.MountsResponse, error) {
+	reply := &machine.Mounts{}
+	if d := s.node.disk; d != nil {
+		size := uint64(max(d.disk.Size-ephemeralOverhead, 0)) //nolint:gosec // never negative
+		reply.Stats = append(reply.Stats, &machine.MountStat{
+			Filesystem: "EPHEMERAL", Size: size, Available: size / 10 * 9, MountedOn: "/var",
+		})
+	}
+
+	return &machine.MountsResponse{Messages: []*machine.Mounts{reply}}, nil
+}
+
+// ServiceList lists the node's services.
+func (s *machineServer) ServiceList(context.Context, *emptypb.Empty) (*machine.ServiceListResponse, error) {
+	return &machine.ServiceListResponse{
+		Messages: []*machine.ServiceList{{Services: s.node.services.list()}},
+	}, nil
+}
+
+// apiControlled are the services that an administrator may start, stop and restart.
+func apiControlled(id string) bool {
+	return id == "kubelet" || strings.HasPrefix(id, "ext-")
+}
+
+func (s *machineServer) checkService(id, verb string) error {
+	switch {
+	case s.node.services.get(id) == nil:
+		return status.Errorf(codes.Unknown, "service %q not defined", id)
+	case !apiControlled(id) && !(id == serviceEtcd && verb == "restart"):
+		return status.Errorf(codes.Unknown, "service %q doesn't support %s operation via API", id, verb)
+	}
+
+	return nil
+}
+
+// ServiceStart starts a service.
+func (s *machineServer) ServiceStart(
+	_ context.Context, in *machine.ServiceStartRequest,
+) (*machine.ServiceStartResponse, error) {
+	if err := s.checkService(in.GetId(), "start"); err != nil {
+		return nil, err
+	}
+	s.node.services.set(in.GetId(), stateRunning, "Health check successful", true)
+
+	return &machine.ServiceStartResponse{Messages: []*machine.ServiceStart{{
+		Resp: "Service \"" + in.GetId() + "\" started",
+	}}}, nil
+}
+
+// ServiceStop stops a service.
+func (s *machineServer) ServiceStop(
+	_ context.Context, in *machine.ServiceStopRequest,
+) (*machine.ServiceStopResponse, error) {
+	if err := s.checkService(in.GetId(), "stop"); err != nil {
+		return nil, err
+	}
+	s.node.services.set(in.GetId(), stateFinished, "Service finished successfully", false)
+
+	return &machine.ServiceStopResponse{Messages: []*machine.ServiceStop{{
+		Resp: "Service \"" + in.GetId() + "\" stopped",
+	}}}, nil
+}
+
+// ServiceRestart restarts a service.
+func (s *machineServer) ServiceRestart(
+	_ context.Context, in *machine.ServiceRestartRequest,
+) (*machine.ServiceRestartResponse, error) {
+	if err := s.checkService(in.GetId(), "restart"); err != nil {
+		return nil, err
+	}
+	s.node.services.set(in.GetId(), statePreparing, "Running pre state", false)
+	s.node.services.set(in.GetId(), stateRunning, "Health check successful", true)
+
+	return &machine.ServiceRestartResponse{Messages: []*machine.ServiceRestart{{
+		Resp: "Service \"" + in.GetId() + "\" restarted",
+	}}}, nil
+}
+
+func registerTime(s *grpc.Server) { timeapi.RegisterTimeServiceServer(s, &timeServer{}) }
+
+type timeServer struct {
+	timeapi.UnimplementedTimeServiceServer
+}
+
+// Time tells the node's time.
+func (timeServer) Time(context.Context, *emptypb.Empty) (*timeapi.TimeResponse, error) {
+	now := timestamppb.New(time.Now())
+
+	return &timeapi.TimeResponse{Messages: []*timeapi.Time{{
+		Server: "time.cloudflare.com", Localtime: now, Remotetime: now,
+	}}}, nil
+}

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package talos
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/siderolabs/talos/pkg/machinery/api/machine"
+	"github.com/siderolabs/talos/pkg/machinery/api/storage"
+	"github.com/siderolabs/talos/pkg/machinery/config"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	"github.com/talos-proxmox/talos-proxmox/lab/site"
+)
+
+// runMaintenance waits for a configuration from whoever asks first.
+func (n *node) runMaintenance(ctx context.Context) (site.Exit, error) {
+	n.setStage(stageMaintenance, nil)
+	end := n.m.Trace.Begin("talos.maintenance", n.object(), n.attrs())
+	cfg, exit, err := n.awaitConfig(ctx)
+	end(err)
+	if cfg == nil {
+		return exit, err
+	}
+
+	if n.disk == nil {
+		return n.install(ctx, cfg)
+	}
+
+	data, err := cfg.Bytes()
+	if err != nil {
+		return site.ExitReboot, fmt.Errorf("saving the configuration: %w", err)
+	}
+	if err := n.disk.update(func(in *installation) { in.Config = data }); err != nil {
+		return site.ExitReboot, err
+	}
+
+	return n.runConfigured(ctx, cfg)
+}
+
+func (n *node) awaitConfig(ctx context.Context) (config.Provider, site.Exit, error) {
+	got := make(chan config.Provider, 1)
+	cert, err := selfSigned(n.book.wanted())
+	if err != nil {
+		return nil, site.ExitHalt, err
+	}
+
+	api := n.newServer(&tls.Config{
+		Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS13, NextProtos: []string{"h2"},
+	}, true)
+	s := &maintenanceServer{node: n, got: got}
+	machine.RegisterMachineServiceServer(api, s)
+	storage.RegisterStorageServiceServer(api, &storageServer{node: n, maintenance: true})
+	n.registerState(api)
+	stop := n.listenAPI(api)
+	defer stop()
+
+	for {
+		select {
+		case <-ctx.Done():
+			return nil, site.ExitPowerOff, ctx.Err()
+		case cfg := <-got:
+			return cfg, site.ExitReboot, nil
+		case r := <-n.requests:
+			exit, err := r.run(ctx, r.actor)
+			if exit != stays {
+				return nil, exit, err
+			}
+		}
+	}
+}
+
+// maintenanceServer is the Talos API of a node without a configuration.
+type maintenanceServer struct {
+	machine.UnimplementedMachineServiceServer
+	node *node
+	got  chan<- config.Provider
+}
+
+// ApplyConfiguration takes the first valid configuration.
+func (s *maintenanceServer) ApplyConfiguration(
+	ctx context.Context, in *machine.ApplyConfigurationRequest,
+) (*machine.ApplyConfigurationResponse, error) {
+	switch in.GetMode() {
+	case machine.ApplyConfigurationRequest_TRY, machine.ApplyConfigurationRequest_REBOOT,
+		machine.ApplyConfigurationRequest_AUTO:
+	default:
+		mode := strings.ReplaceAll(strings.ToLower(in.GetMode().String()), "_", "-")
+
+		return nil, status.Errorf(codes.Unimplemented,
+			"apply configuration --mode='%s' is not supported in maintenance mode", mode)
+	}
+
+	end := s.node.m.Trace.Begin("talos.apply", s.node.object(), map[string]string{
+		"mode": in.GetMode().String(), "maintenance": "true", "dryRun": fmt.Sprint(in.GetDryRun()),
+	})
+	reply, err := s.apply(ctx, in)
+	end(err)
+
+	return reply, err
+}
+
+func (s *maintenanceServer) apply(
+	ctx context.Context, in *machine.ApplyConfigurationRequest,
+) (*machine.ApplyConfigurationResponse, error) {
+	cfg, err := loadConfig(in.GetData(), s.node.image.Talos)
+	if err != nil {
+		return nil, fmt.Errorf("failed to parse config: %w", err)
+	}
+	warnings, err, runtimeErr := s.node.validate(ctx, cfg, s.node.runMode())
+	if err != nil {
+		return nil, status.Errorf(codes.InvalidArgument, "configuration validation failed: %s", err)
+	}
+	if runtimeErr != nil {
+		return nil, status.Errorf(codes.InvalidArgument, "runtime configuration validation failed: %s", runtimeErr)
+	}
+
+	reply := &machine.ApplyConfiguration{Warnings: slices.Clone(warnings)}
+	if in.GetDryRun() {
+		reply.ModeDetails = "Dry run summary:\nNode is running in maintenance mode and does not have a config yet."
+	} else {
+		select {
+		case s.got <- cfg:
+		default:
+			return nil, status.Error(codes.Unavailable, "a configuration was already accepted")
+		}
+	}
+
+	return &machine.ApplyConfigurationResponse{Messages: []*machine.ApplyConfiguration{reply}}, nil
+}
+
+// Version is for administrators, of whom maintenance mode knows none, until 1.13 made it readable.
+func (s *maintenanceServer) Version(context.Context, *emptypb.Empty) (*machine.VersionResponse, error) {
+	if err := s.refused(); err != nil && !atLeast(s.node.image.Talos, 1, 13) {
+		return nil, err
+	}
+
+	return s.node.versionResponse(false), nil
+}
+
+// refused is the answer to what maintenance mode does not do.
+func (s *maintenanceServer) refused() error {
+	if atLeast(s.node.image.Talos, 1, 13) {
+		return status.Error(codes.PermissionDenied, "not authorized")
+	}
+
+	return status.Error(codes.Unimplemented, "API is not implemented in maintenance mode")
+}
+
+// Upgrade is refused without a role.
+func (s *maintenanceServer) Upgrade(context.Context, *machine.UpgradeRequest) (*machine.UpgradeResponse, error) {
+	return nil, s.refused()
+}
+
+// Reset is refused without a role.
+func (s *maintenanceServer) Reset(context.Context, *machine.ResetRequest) (*machine.ResetResponse, error) {
+	return nil, s.refused()
+}
+
+// MetaWrite is refused without a role.
+func (s *maintenanceServer) MetaWrite(context.Context, *machine.MetaWriteRequest) (*machine.MetaWriteResponse, error) {
+	return nil, s.refused()
+}
+
+// MetaDelete is refused without a role.
+func (s *maintenanceServer) MetaDelete(
+	context.Context, *machine.MetaDeleteRequest,
+) (*machine.MetaDeleteResponse, error) {
+	return nil, s.refused()
+}
+
+// GenerateClientConfiguration is refused.
+func (s *maintenanceServer) GenerateClientConfiguration(
+	context.Context, *machine.GenerateClientConfigurationRequest,
+) (*machine.GenerateClientConfigurationResponse, error) {
+	return nil, status.Error(codes.Unimplemented,
+		"client configuration (talosconfig) can't be generated in the maintenance mode")
+}
+
+// Bootstrap is not registered before 1.13, where it needs a role.
+func (s *maintenanceServer) Bootstrap(ctx context.Context, in *machine.BootstrapRequest) (*machine.BootstrapResponse, error) {
+	if atLeast(s.node.image.Talos, 1, 13) {
+		return nil, s.refused()
+	}
+
+	return s.UnimplementedMachineServiceServer.Bootstrap(ctx, in)
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package talos
+
+import (
+	"errors"
+	"log/slog"
+	"net/http"
+	"sync"
+
+	"github.com/talos-proxmox/talos-proxmox/lab/site"
+)
+
+// Options configure [New].
+type Options struct {
+	// Kubernetes starts the API servers. Required.
+	Kubernetes Kubernetes
+	// Dir keeps each cluster's Kubernetes data in a folder of its own. Required.
+	Dir string
+	// HTTPClient fetches a configuration's extra manifests. Nil: a client that dials the site and
+	// trusts the system's authorities.
+	HTTPClient *http.Client
+	// Log takes what a node prints on its console. Nil discards it.
+	Log *slog.Logger
+}
+
+// Nodes are all Talos nodes of a site, and the clusters that they form.
+type Nodes struct {
+	opts Options
+	log  *slog.Logger
+
+	mu     sync.Mutex
+	nodes  map[string]*node      // by VM
+	groups map[string]*etcdGroup // by etcd cluster
+	down   map[string]func(error)
+}
+
+// New returns a site's nodes. The function that makes a VM's guest is [Nodes.Guest].
+func New(o Options) *Nodes {
+	log := o.Log
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+
+	return &Nodes{
+		opts: o, log: log,
+		nodes:  map[string]*node{},
+		groups: map[string]*etcdGroup{},
+		down:   map[string]func(error){},
+	}
+}
+
+// Guest is Talos inside the given machine.
+func (ns *Nodes) Guest(*site.Machine) site.Guest { return guest{nodes: ns} }
+
+// Close stops the API servers of all clusters and keeps their data. The guests must have returned.
+func (ns *Nodes) Close() error {
+	ns.mu.Lock()
+	groups := make([]*etcdGroup, 0, len(ns.groups))
+	for _, g := range ns.groups {
+		groups = append(groups, g)
+	}
+	ns.mu.Unlock()
+
+	var errs []error
+	for _, g := range groups {
+		errs = append(errs, g.close())
+	}
+
+	return errors.Join(errs...)
+}
+
+// DiskDeleted tells that a disk is gone for good; content is what was on it, as [site.Disk.Load]
+// returned it. A cluster whose last disk goes loses its Kubernetes data with it.
+func (ns *Nodes) DiskDeleted(content []byte) error {
+	in, ok := parseInstallation(content)
+	if !ok || in.Etcd == nil {
+		return nil
+	}
+
+	return ns.dropReplica(in.Etcd.Cluster, in.Etcd.Member)
+}
