@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package components
+
+import (
+	"fmt"
+
+	"github.com/pulumi/pulumi-kubernetes/sdk/v4/go/kubernetes"
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+
+	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/spec"
+)
+
+// FluxBootstrapType is the token of [FluxBootstrap].
+const FluxBootstrapType = "talos-proxmox:components:FluxBootstrap"
+
+// FluxBootstrapArgs hand a cluster to git by Flux.
+type FluxBootstrapArgs struct {
+	// ClusterName is the cluster's name; it identifies the cluster to the Kubernetes provider.
+	ClusterName string
+	// Kubeconfig of an administrator, known only when the cluster is ready. Secret.
+	Kubeconfig pulumi.StringInput
+	// Cluster is the cluster's resource: when it is deleted, what is inside goes with it, without a
+	// word to its API.
+	Cluster pulumi.Resource
+	// GitOps says what to install and which repository to follow; what is left out gets its default.
+	GitOps spec.GitOps
+}
+
+// FluxBootstrap is Flux in a cluster, following a repository. It never writes to git. Nothing waits
+// for the repository: an unreachable git host does not hold up a run, Flux goes on trying.
+type FluxBootstrap struct {
+	pulumi.ResourceState
+
+	// PublicKey is the deploy key to allow read access to, in the form of ~/.ssh/authorized_keys;
+	// empty without an SSH key.
+	PublicKey pulumi.StringOutput `pulumi:"publicKey"`
+	// AgeRecipient is what secrets in the repository are encrypted for; empty without SOPS.
+	AgeRecipient pulumi.StringOutput `pulumi:"ageRecipient"`
+}
+
+// fluxObject is the name of the GitRepository, of the Kustomization and of the repository's secret,
+// the one that Flux's own bootstrap uses.
+const fluxObject = "flux-system"
+
+// NewFluxBootstrap registers Flux, by its community chart or by the Flux operator, the credentials of
+// the repository and the objects that make Flux follow it. With the method inline Talos has installed
+// Flux at day 0 (see [FluxDayZero]), and only the credentials are registered here.
+func NewFluxBootstrap(
+	ctx *pulumi.Context, name string, args *FluxBootstrapArgs, opts ...pulumi.ResourceOption,
+) (*FluxBootstrap, error) {
+	g := withFluxDefaults(args.ClusterName, args.GitOps)
+	if err := validateGitOps(name, args.ClusterName, g); err != nil {
+		return nil, err
+	}
+	values, err := chartValues(g.Chart, fluxValues(g))
+	if err != nil {
+		return nil, fmt.Errorf("Flux bootstrap %q: %w", name, err)
+	}
+
+	f := &FluxBootstrap{}
+	if args.Cluster != nil {
+		opts = append(opts, pulumi.DeletedWith(args.Cluster))
+	}
+	if err := ctx.RegisterComponentResource(FluxBootstrapType, name, f, opts...); err != nil {
+		return nil, fmt.Errorf("registering Flux bootstrap %q: %w", name, err)
+	}
+	provider, err := NewKubernetesProvider(ctx, name, args.ClusterName, args.Kubeconfig, pulumi.Parent(f))
+	if err != nil {
+		return nil, err
+	}
+
+	b := &fluxBuilder{ctx: ctx, name: name, g: g, into: []pulumi.ResourceOption{pulumi.Parent(f), pulumi.Provider(provider)}}
+	if err := b.build(f, values); err != nil {
+		return nil, err
+	}
+
+	return f, ctx.RegisterResourceOutputs(f, pulumi.Map{"publicKey": f.PublicKey, "ageRecipient": f.AgeRecipient})
+}
+
+// fluxBuilder registers the children of one [FluxBootstrap].
+type fluxBuilder struct {
+	ctx  *pulumi.Context
+	name string
+	g    spec.GitOps
+	into []pulumi.ResourceOption
+}
+
+// after are the options of a child that comes after others.
+func (b *fluxBuilder) after(before ...pulumi.Resource) []pulumi.ResourceOption {
+	return append(b.into[:len(b.into):len(b.into)], pulumi.DependsOn(before))
+}
+
+func (b *fluxBuilder) build(f *FluxBootstrap, values map[string]any) error {
+	before := []pulumi.Resource{}
+	if *b.g.Method != "inline" {
+		namespace, err := namespaceObject(*b.g.Namespace).register(b.ctx, b.name+"-namespace", b.into...)
+		if err != nil {
+			return err
+		}
+		before = append(before, namespace)
+	}
+	auth, err := b.gitSecret(f, before)
+	if err != nil {
+		return err
+	}
+	sops, err := b.sopsSecret(f, before)
+	if err != nil {
+		return err
+	}
+	for _, secret := range []pulumi.Resource{auth, sops} {
+		if secret != nil {
+			before = append(before, secret)
+		}
+	}
+	switch *b.g.Method {
+	case "operator":
+		return b.operator(values, before)
+	case "inline":
+		return nil
+	default:
+		return b.chart(values, before)
+	}
+}
+
+// chart installs Flux's community chart and makes Flux follow the repository.
+func (b *fluxBuilder) chart(values map[string]any, before []pulumi.Resource) error {
+	release, err := registerRelease(b.ctx, b.name+"-release", "flux2", *b.g.Namespace, b.g.Chart, values, b.after(before...)...)
+	if err != nil {
+		return err
+	}
+	if b.g.Git.URL == nil {
+		return nil
+	}
+	repository, err := object{
+		apiVersion: gitRepositoryVersion, kind: "GitRepository", namespace: *b.g.Namespace, name: fluxObject,
+		fields: kubernetes.UntypedArgs{"spec": pulumi.ToMap(gitRepositorySpec(b.g))},
+	}.register(b.ctx, b.name+"-repository", b.after(release)...)
+	if err != nil {
+		return err
+	}
+	_, err = object{
+		apiVersion: kustomizationVersion, kind: "Kustomization", namespace: *b.g.Namespace, name: fluxObject,
+		fields: kubernetes.UntypedArgs{"spec": pulumi.ToMap(kustomizationSpec(b.g))},
+	}.register(b.ctx, b.name+"-kustomization", b.after(release, repository)...)
+
+	return err
+}
+
+// operator installs the Flux operator and asks it for a Flux that follows the repository. On removal
+// the instance goes first, while its operator still runs, and cleans up after itself.
+func (b *fluxBuilder) operator(values map[string]any, before []pulumi.Resource) error {
+	release, err := registerRelease(b.ctx, b.name+"-release", "flux-operator", *b.g.Namespace, b.g.Chart, values,
+		b.after(before...)...)
+	if err != nil {
+		return err
+	}
+	instance, err := fluxInstanceSpec(b.g)
+	if err != nil {
+		return err
+	}
+	_, err = object{
+		// The operator knows one instance, by this name.
+		apiVersion: "fluxcd.controlplane.io/v1", kind: "FluxInstance", namespace: *b.g.Namespace, name: "flux",
+		fields: kubernetes.UntypedArgs{"spec": pulumi.ToMap(instance)},
+	}.register(b.ctx, b.name+"-instance", b.after(release)...)
+
+	return err
+}
+
+// validateGitOps checks what Flux and Argo CD have in common.
+func validateGitOps(name, clusterName string, g spec.GitOps) error {
+	var problems check.List
+	if clusterName == "" {
+		problems.Addf("clusterName", "is required")
+	}
+	if g.Chart.Digest != nil {
+		problems.Addf("chart.digest", "cannot be checked for a chart that the Kubernetes provider fetches: leave it out")
+	}
+	if g.Git.Auth != nil && spec.Or(g.Git.Auth.Type, "") == "ssh" && spec.Or(g.Git.Auth.KnownHosts, "") == "" {
+		problems.Addf("git.auth.knownHosts", "is required for ssh: the output of `ssh-keyscan` that you have checked")
+	}
+
+	return problems.Err("GitOps " + name) //nolint:wrapcheck // says everything
+}

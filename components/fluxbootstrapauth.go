@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package components
+
+import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"strings"
+
+	"filippo.io/age"
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+	"golang.org/x/crypto/ssh"
+
+	"github.com/talos-proxmox/talos-proxmox/spec"
+)
+
+func isGitHubApp(g spec.GitOps) bool {
+	return g.Git.Auth != nil && spec.Or(g.Git.Auth.Type, "") == "githubApp"
+}
+
+// hasGitSecret says whether reading the repository needs a secret.
+func hasGitSecret(g spec.GitOps) bool {
+	return g.Git.Auth != nil && (g.Git.Auth.Type != nil || g.Git.Auth.CA != nil)
+}
+
+// gitSecret registers the secret that Flux reads the repository with; nil when it needs none.
+func (b *fluxBuilder) gitSecret(f *FluxBootstrap, before []pulumi.Resource) (pulumi.Resource, error) {
+	f.PublicKey = pulumi.String("").ToStringOutput()
+	if !hasGitSecret(b.g) {
+		return nil, nil //nolint:nilnil // no secret, no error
+	}
+	auth := *b.g.Git.Auth
+	data := map[string]pulumi.StringInput{}
+	if auth.CA != nil {
+		data["ca.crt"] = pulumi.String(string(*auth.CA))
+	}
+	switch spec.Or(auth.Type, "") {
+	case "ssh":
+		key, err := deployKey(b.ctx, b.name+"-key", auth.PrivateKey, b.into[0])
+		if err != nil {
+			return nil, err
+		}
+		f.PublicKey = key.public
+		data["identity"], data["identity.pub"] = key.private, key.public
+		data["known_hosts"] = pulumi.String(spec.Or(auth.KnownHosts, ""))
+	case "token", "basic":
+		data["username"] = pulumi.String(spec.Or(auth.Username, "git"))
+		data["password"] = pulumi.String(revealed(auth.Password))
+	case "githubApp":
+		data["githubAppID"] = pulumi.String(auth.GitHubApp.ID)
+		data["githubAppInstallationID"] = pulumi.String(auth.GitHubApp.InstallationID)
+		data["githubAppPrivateKey"] = pulumi.String(auth.GitHubApp.PrivateKey.Reveal())
+		if auth.GitHubApp.BaseURL != nil {
+			data["githubAppBaseURL"] = pulumi.String(*auth.GitHubApp.BaseURL)
+		}
+	}
+
+	return registerSecret(b.ctx, b.name+"-git", object{namespace: *b.g.Namespace, name: fluxObject}, data, b.after(before...)...)
+}
+
+// sopsSecret registers the key that decrypts the repository's secrets; nil when there is none.
+func (b *fluxBuilder) sopsSecret(f *FluxBootstrap, before []pulumi.Resource) (pulumi.Resource, error) {
+	f.AgeRecipient = pulumi.String("").ToStringOutput()
+	if b.g.SOPS == nil {
+		return nil, nil //nolint:nilnil // no secret, no error
+	}
+	identity, recipient, err := ageKey(b.ctx, b.name+"-age", b.g.SOPS.AgeKey, b.into[0])
+	if err != nil {
+		return nil, err
+	}
+	f.AgeRecipient = recipient
+
+	// kustomize-controller takes keys whose names end in .agekey.
+	return registerSecret(b.ctx, b.name+"-sops", object{namespace: *b.g.Namespace, name: *b.g.SOPS.SecretName},
+		map[string]pulumi.StringInput{"identity.agekey": identity}, b.after(before...)...)
+}
+
+func revealed(s *spec.Secret) string {
+	if s == nil {
+		return ""
+	}
+
+	return s.Reveal()
+}
+
+// sshKey is a key pair: the private half in OpenSSH's form, the public one as authorized_keys has it.
+type sshKey struct{ private, public pulumi.StringOutput }
+
+// deployKey is the given key, else one that is generated once and kept in state.
+func deployKey(
+	ctx *pulumi.Context, name string, given *spec.Secret, opts ...pulumi.ResourceOption,
+) (sshKey, error) {
+	if given != nil {
+		public, err := publicKeyOf(given.Reveal())
+		if err != nil {
+			return sshKey{}, err
+		}
+
+		return sshKey{
+			private: secretString(pulumi.String(given.Reveal())), public: pulumi.String(public).ToStringOutput(),
+		}, nil
+	}
+	private, public, err := generateSSHKey()
+	if err != nil {
+		return sshKey{}, err
+	}
+	stored, err := keep(ctx, name, pulumi.StringMap{
+		"private": pulumi.String(private), "public": pulumi.String(public),
+	}, opts...)
+	if err != nil {
+		return sshKey{}, err
+	}
+
+	return sshKey{private: stored.value("private"), public: shown(stored.value("public"))}, nil
+}
+
+// shown is a value that was kept with secrets and is none.
+func shown(text pulumi.StringOutput) pulumi.StringOutput {
+	return pulumi.Unsecret(text).(pulumi.StringOutput) //nolint:forcetypeassert // Unsecret keeps the type
+}
+
+// keyComment is the comment in a generated key.
+const keyComment = "talos-proxmox"
+
+func generateSSHKey() (private, public string, err error) {
+	publicKey, privateKey, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return "", "", fmt.Errorf("generating a deploy key: %w", err)
+	}
+	block, err := ssh.MarshalPrivateKey(privateKey, keyComment)
+	if err != nil {
+		return "", "", fmt.Errorf("writing a deploy key: %w", err)
+	}
+	sshPublic, err := ssh.NewPublicKey(publicKey)
+	if err != nil {
+		return "", "", fmt.Errorf("writing a deploy key: %w", err)
+	}
+
+	return string(pem.EncodeToMemory(block)), authorizedKey(sshPublic), nil
+}
+
+// publicKeyOf is the public half of a private key; errors never show the key.
+func publicKeyOf(private string) (string, error) {
+	signer, err := ssh.ParsePrivateKey([]byte(private))
+	if err != nil {
+		return "", errors.New("git.auth.privateKey: is no private key in OpenSSH's form without a passphrase")
+	}
+
+	return authorizedKey(signer.PublicKey()), nil
+}
+
+func authorizedKey(key ssh.PublicKey) string {
+	return strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key))) + " " + keyComment
+}
+
+// ageKey is the given identity, else one that is generated once and kept in state, and its public
+// recipient.
+func ageKey(
+	ctx *pulumi.Context, name string, given *spec.Secret, opts ...pulumi.ResourceOption,
+) (identity, recipient pulumi.StringOutput, err error) {
+	if given != nil {
+		parsed, err := age.ParseX25519Identity(strings.TrimSpace(given.Reveal()))
+		if err != nil {
+			return identity, recipient, errors.New("sops.ageKey: is no age identity (AGE-SECRET-KEY-1…)")
+		}
+
+		return secretString(pulumi.String(parsed.String())), pulumi.String(parsed.Recipient().String()).ToStringOutput(), nil
+	}
+	made, err := age.GenerateX25519Identity()
+	if err != nil {
+		return identity, recipient, fmt.Errorf("generating an age key: %w", err)
+	}
+	stored, err := keep(ctx, name, pulumi.StringMap{
+		"identity": pulumi.String(made.String()), "recipient": pulumi.String(made.Recipient().String()),
+	}, opts...)
+	if err != nil {
+		return identity, recipient, err
+	}
+
+	return stored.value("identity"), shown(stored.value("recipient")), nil
+}

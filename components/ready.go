@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package components
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+
+	"github.com/talos-proxmox/talos-proxmox/internal/operations"
+	"github.com/talos-proxmox/talos-proxmox/spec"
+)
+
+// lateAccess opens a cluster's APIs with credentials that become known during the run.
+type lateAccess struct {
+	cluster operations.Cluster
+
+	mu          sync.Mutex
+	talosconfig string
+	remote      *operations.Remote
+}
+
+func newLateAccess(c operations.Cluster) *lateAccess { return &lateAccess{cluster: c} }
+
+// set hands the credentials over. It is called before any hook that needs them: their resources
+// depend on the value that it is called with.
+func (a *lateAccess) set(talosconfig string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.talosconfig = talosconfig
+}
+
+// open is the cluster's APIs, the same for the whole run.
+func (a *lateAccess) open() (*operations.Remote, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.remote != nil {
+		return a.remote, nil
+	}
+	if a.talosconfig == "" {
+		return nil, errors.New("the cluster's credentials are not known yet")
+	}
+	remote, err := operations.NewRemote(a.talosconfig, a.cluster)
+	if err != nil {
+		return nil, fmt.Errorf("cluster %q: %w", a.cluster.Name, err)
+	}
+	a.remote = remote
+
+	return remote, nil
+}
+
+// ready registers the gate that opens when the cluster is healthy. Its input says what must be
+// healthy, so that the gate is passed anew when any of it changes or a machine was replaced.
+func (c *TalosCluster) ready(
+	ctx *pulumi.Context, name string, digests pulumi.StringMap,
+	before []pulumi.Resource, machines map[string]pulumi.Resource,
+) (*pulumi.Stash, error) {
+	wait, err := registerHook(ctx, TalosClusterType, name, "ready", c.waitReady(ctx))
+	if err != nil {
+		return nil, err
+	}
+
+	opts := []pulumi.ResourceOption{
+		pulumi.Parent(c), pulumi.DependsOn(before),
+		pulumi.ResourceHooks(&pulumi.ResourceHookBinding{
+			BeforeCreate: []*pulumi.ResourceHook{wait}, BeforeUpdate: []*pulumi.ResourceHook{wait},
+		}),
+	}
+	var vms []pulumi.Resource
+	for _, n := range c.config.Nodes {
+		if vm := machines[n.Name]; vm != nil {
+			vms = append(vms, vm)
+		}
+	}
+	if len(vms) > 0 {
+		opts = append(opts, pulumi.ReplaceWith(vms))
+	}
+	stash, err := pulumi.NewStash(ctx, name+"-ready", &pulumi.StashArgs{Input: c.mustBeHealthy(digests)}, opts...)
+	if err != nil {
+		return nil, fmt.Errorf("registering the ready gate of cluster %q: %w", name, err)
+	}
+
+	return stash, nil
+}
+
+// mustBeHealthy says what the gate stands for.
+func (c *TalosCluster) mustBeHealthy(digests pulumi.StringMap) pulumi.Map {
+	nodes := pulumi.Map{}
+	for _, n := range c.config.Nodes {
+		nodes[n.Name] = pulumi.StringMap{
+			"address":       pulumi.String(n.Address().String()),
+			"configuration": digests[n.Name],
+			"role":          pulumi.String(string(spec.Or(n.Role, spec.Worker))),
+		}
+	}
+
+	return pulumi.Map{
+		"kubernetes": pulumi.String(spec.Or(c.config.Kubernetes.Version, "")),
+		"nodes":      nodes,
+		"talos":      pulumi.String(spec.Or(c.config.Talos.Version, "")),
+	}
+}
+
+// waitReady is the hook that looks at the cluster until it is healthy.
+func (c *TalosCluster) waitReady(ctx *pulumi.Context) pulumi.ResourceHookFunction {
+	timeout := duration(c.config.Lifecycle.ReadyTimeout, 15*time.Minute)
+
+	return func(args *pulumi.ResourceHookArgs) error {
+		remote, err := c.access.open()
+		if err != nil {
+			return err
+		}
+		err = operations.WaitHealthy(ctx.Context(), remote, c.access.cluster,
+			operations.DefaultPatience(timeout), reportTo(ctx, args.URN))
+		if err != nil {
+			return fmt.Errorf("%w\n  %s", err, c.howToReach())
+		}
+
+		return nil
+	}
+}
+
+// howToReach says where the talosconfig is: after a first run that did not succeed the stack has no
+// outputs.
+func (c *TalosCluster) howToReach() string {
+	if file := spec.Or(c.config.Output.TalosconfigFile, ""); file != "" {
+		return "talosconfig: " + file
+	}
+
+	return "talosconfig: `pulumi stack output talosconfig --show-secrets`, or set output.talosconfigFile " +
+		"and run `pulumi up` again when there are no outputs yet"
+}
+
+// reportTo writes each line to the resource's log, where people see what is awaited.
+func reportTo(ctx *pulumi.Context, urn pulumi.URN) func(string) {
+	return func(line string) {
+		// A log that cannot be written must not end the work that it is about.
+		_ = ctx.Log.Info(line, &pulumi.LogArgs{Resource: urnResource{urn: urn}})
+	}
+}
+
+// urnResource is a resource of which only the name is known: the one whose hook is running.
+type urnResource struct {
+	pulumi.Resource
+
+	urn pulumi.URN
+}
+
+// URN is the resource's name.
+func (r urnResource) URN() pulumi.URNOutput { return r.urn.ToURNOutput() }

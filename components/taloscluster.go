@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package components
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+	"github.com/pulumiverse/pulumi-talos/sdk/go/talos/machine"
+
+	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/internal/machineconfig"
+	"github.com/talos-proxmox/talos-proxmox/internal/operations"
+	"github.com/talos-proxmox/talos-proxmox/spec"
+)
+
+// TalosClusterType is the token of [TalosCluster]. Changing it replaces every cluster.
+const TalosClusterType = "talos-proxmox:components:TalosCluster"
+
+// TalosClusterArgs describe one cluster. It knows addresses and roles, not where machines come from:
+// it works for any machine that waits in Talos's maintenance mode.
+type TalosClusterArgs struct {
+	// Config is the whole cluster; what is left out gets its default. Every node needs a static
+	// address. Plain: it decides how many resources there are.
+	Config spec.Config
+	// Machines are the machines by node name: each must exist before the node's configuration is
+	// applied, and when it is replaced its configuration is applied anew.
+	Machines map[string]pulumi.Resource
+	// Installers are the installer images by node name; Talos's plain installer when missing.
+	Installers map[string]string
+	// Manifests are what control planes apply at bootstrap, in this order.
+	Manifests []machineconfig.Manifest
+	// ReadFile reads a file relative to the project directory; needed where patches are files.
+	ReadFile func(string) ([]byte, error)
+}
+
+// TalosCluster is a running Talos cluster.
+type TalosCluster struct {
+	pulumi.ResourceState
+
+	// Kubeconfig of an administrator, a secret. It is known only once the cluster is healthy, so
+	// that whatever uses it waits.
+	Kubeconfig pulumi.StringOutput `pulumi:"kubeconfig"`
+	// Talosconfig of an administrator, a secret; known as soon as the cluster's secrets are.
+	Talosconfig pulumi.StringOutput `pulumi:"talosconfig"`
+	// Endpoint is the URL of the Kubernetes API.
+	Endpoint pulumi.StringOutput `pulumi:"endpoint"`
+	// Ready exists once the cluster was found healthy. Depend on it; its outputs say nothing.
+	Ready pulumi.Resource
+
+	config  spec.Config
+	secrets *clusterSecrets
+	access  *lateAccess
+}
+
+// NewTalosCluster registers a cluster: its secrets, every node's configuration, etcd's bootstrap on
+// the first control plane, the administrator's credentials and the gate that opens when all nodes
+// are healthy. The configuration is checked with Talos's own rules before anything is registered;
+// the error is a [*check.Invalid] that names every problem. The name must be unique among the
+// program's clusters.
+func NewTalosCluster(
+	ctx *pulumi.Context, name string, args *TalosClusterArgs, opts ...pulumi.ResourceOption,
+) (*TalosCluster, error) {
+	in := machineconfig.Input{
+		Config: args.Config.WithDefaults(), Manifests: args.Manifests, Installer: args.Installers, ReadFile: args.ReadFile,
+	}
+	if err := validateTalosCluster(name, in, args.Machines); err != nil {
+		return nil, err
+	}
+
+	c := &TalosCluster{config: in.Config, access: newLateAccess(clusterOf(in.Config))}
+	if err := ctx.RegisterComponentResource(TalosClusterType, name, c, opts...); err != nil {
+		return nil, fmt.Errorf("registering cluster %q: %w", name, err)
+	}
+
+	var err error
+	if c.secrets, err = newClusterSecrets(ctx, name, in.Config, pulumi.Parent(c)); err != nil {
+		return nil, err
+	}
+	c.Talosconfig = c.talosconfig(ctx)
+	applies, digests, err := c.applyConfigurations(ctx, name, in, args.Machines)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.bootstrapAndOpen(ctx, name, applies, digests, args.Machines); err != nil {
+		return nil, err
+	}
+	c.Endpoint = pulumi.String(in.Config.Endpoint()).ToStringOutput()
+
+	return c, ctx.RegisterResourceOutputs(c, pulumi.Map{
+		"endpoint":    c.Endpoint,
+		"kubeconfig":  c.Kubeconfig,
+		"talosconfig": c.Talosconfig,
+	})
+}
+
+// bootstrapAndOpen registers what comes after the nodes have their configuration.
+func (c *TalosCluster) bootstrapAndOpen(
+	ctx *pulumi.Context, name string, applies map[string]*machine.ConfigurationApply,
+	digests pulumi.StringMap, machines map[string]pulumi.Resource,
+) error {
+	before := make([]pulumi.Resource, 0, len(applies)+1)
+	for _, n := range c.config.Nodes {
+		before = append(before, applies[n.Name])
+	}
+	if !spec.Or(c.config.Cluster.Adopted, false) {
+		bootstrap, err := c.bootstrap(ctx, name, applies)
+		if err != nil {
+			return err
+		}
+		before = append(before, bootstrap)
+	}
+
+	ready, err := c.ready(ctx, name, digests, before, machines)
+	if err != nil {
+		return err
+	}
+	c.Ready = ready
+
+	return c.openKubeconfig(ctx, name, before, ready)
+}
+
+// validateTalosCluster finds everything that is wrong before anything is registered.
+func validateTalosCluster(name string, in machineconfig.Input, machines map[string]pulumi.Resource) error {
+	var problems check.List
+	in.Config.Validate(&problems)
+	for _, n := range in.Config.Nodes {
+		if machines[n.Name] == nil && machines != nil {
+			problems.Addf(check.Join("machines", n.Name), "there is no machine for this node")
+		}
+	}
+	if len(problems.Problems()) == 0 {
+		machineconfig.Check(in, &problems)
+	}
+
+	return problems.Err("cluster " + name) //nolint:wrapcheck // says everything
+}
+
+// clusterOf is what operations need to know about the cluster.
+func clusterOf(cfg spec.Config) operations.Cluster {
+	c := operations.Cluster{
+		Name:           spec.Or(cfg.Cluster.Name, ""),
+		SkipKubernetes: spec.Or(cfg.Lifecycle.SkipKubernetesChecks, spec.Or(cfg.CNI.Name, "") == "none"),
+		KubeProxy:      cfg.KubeProxyEnabled(),
+		CoreDNS:        cfg.Manifests.CoreDNS == nil || !spec.Or(cfg.Manifests.CoreDNS.Disabled, false),
+	}
+	for _, n := range cfg.Nodes {
+		c.Members = append(c.Members, operations.Member{
+			Name: n.Name, Hostname: spec.Or(n.Hostname, n.Name),
+			Address: n.Address().String(), ControlPlane: n.IsControlPlane(),
+		})
+	}
+
+	return c
+}
+
+// duration is a setting as Go's duration.
+func duration(d *spec.Duration, fallback time.Duration) time.Duration {
+	return time.Duration(spec.Or(d, spec.Duration(fallback)))
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package operations
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// Remote opens the APIs of a cluster with a talosconfig. The Kubernetes credentials come from the
+// first control plane that gives them.
+type Remote struct {
+	planes []Member
+	client *Client
+
+	mu         sync.Mutex
+	kubernetes kubernetes.Interface
+}
+
+// NewRemote reads the talosconfig; it dials nothing yet.
+func NewRemote(talosconfig string, c Cluster) (*Remote, error) {
+	api, err := NewClient(talosconfig)
+	if err != nil {
+		return nil, err
+	}
+
+	return &Remote{planes: c.ControlPlanes(), client: api}, nil
+}
+
+// Close ends every connection.
+func (r *Remote) Close() error { return r.client.Close() }
+
+// Talos is the cluster's Talos API.
+func (r *Remote) Talos(context.Context) (Talos, error) { return r.client, nil }
+
+// Kubernetes is the cluster's Kubernetes API, at the cluster's endpoint.
+func (r *Remote) Kubernetes(ctx context.Context) (kubernetes.Interface, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.kubernetes != nil {
+		return r.kubernetes, nil
+	}
+
+	var errs []error
+	for _, m := range r.planes {
+		kubeconfig, err := r.client.Kubeconfig(ctx, m.Address)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", m, err))
+
+			continue
+		}
+		api, err := kubernetesFrom(kubeconfig)
+		if err != nil {
+			return nil, err
+		}
+		r.kubernetes = api
+
+		return api, nil
+	}
+
+	return nil, fmt.Errorf("no control plane gives access to Kubernetes: %w", errors.Join(errs...))
+}
+
+// requestTimeout bounds one request to the Kubernetes API.
+const requestTimeout = 30 * time.Second
+
+func kubernetesFrom(kubeconfig []byte) (kubernetes.Interface, error) {
+	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	config.Timeout = requestTimeout
+	config.UserAgent = "talos-proxmox"
+
+	api, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("opening the Kubernetes API: %w", err)
+	}
+
+	return api, nil
+}

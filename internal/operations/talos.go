@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package operations
+
+import (
+	"context"
+
+	"k8s.io/client-go/kubernetes"
+)
+
+// Service is one of Talos's own services on a node.
+type Service struct {
+	// State is Talos's word for it: Running, Preparing, Failed, …
+	State string
+	// Healthy is what its health check says; true where it has none.
+	Healthy bool
+	// Message is the health check's last word.
+	Message string
+}
+
+// EtcdMember is one member of etcd as one node sees it.
+type EtcdMember struct {
+	// ID of the member, unique in its cluster.
+	ID uint64
+	// Hostname of its node.
+	Hostname string
+	// Addresses of its peer URLs, without port.
+	Addresses []string
+	// Learner members do not vote yet.
+	Learner bool
+}
+
+// StaticPod is one of the control plane's pods as its node sees it.
+type StaticPod struct {
+	// ID is namespace/name, "kube-system/kube-apiserver-ctrl-00".
+	ID string
+	// Ready is the pod's Ready condition.
+	Ready bool
+}
+
+// Talos is what this package asks of the Talos API. A node is named by its address.
+type Talos interface {
+	// Version is the Talos version that runs, "v1.12.4".
+	Version(ctx context.Context, address string) (string, error)
+	// Stage is where the machine stands ("running") and what it still waits for.
+	Stage(ctx context.Context, address string) (stage string, unmet []string, err error)
+	// Services are Talos's services, by id.
+	Services(ctx context.Context, address string) (map[string]Service, error)
+	// EtcdMembers are the members as this node sees them.
+	EtcdMembers(ctx context.Context, address string) ([]EtcdMember, error)
+	// StaticPods are the control plane pods of a node.
+	StaticPods(ctx context.Context, address string) ([]StaticPod, error)
+}
+
+// Access opens the APIs of one cluster.
+type Access interface {
+	// Talos is the cluster's Talos API.
+	Talos(ctx context.Context) (Talos, error)
+	// Kubernetes is the cluster's Kubernetes API.
+	Kubernetes(ctx context.Context) (kubernetes.Interface, error)
+}
