@@ -75,4 +75,3 @@ func machineStage(stage string) runtime.MachineStage {
 
 	return runtime.MachineStageUnknown
 }
-

@@ -268,4 +268,3 @@ func (ns *Nodes) all() []*node {
 
 	return out
 }
-
