@@ -106,18 +106,12 @@ func start(t *testing.T, c kube.Config) *cluster {
 	return &cluster{running, client}
 }
 
-// node runs a node until the result is called or the test ends.
-func (c *cluster) node(t *testing.T, spec kube.NodeSpec) (stop func()) {
-	t.Helper()
-
-	ctx, cancel := context.WithCancel(t.Context())
+// run runs a node until ctx ends.
+func (c *cluster) run(ctx context.Context, spec kube.NodeSpec) <-chan error {
 	ended := make(chan error, 1)
 	go func() { ended <- c.Cluster.Node(ctx, spec) }()
 
-	return func() {
-		cancel()
-		require.NoError(t, <-ended)
-	}
+	return ended
 }
 
 func spec(name, address string) kube.NodeSpec {

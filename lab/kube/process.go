@@ -29,13 +29,23 @@ const (
 // process is a running lab-kubernetes. It ends when its stdin closes, so it never outlives us.
 type process struct {
 	cmd   *exec.Cmd
-	stdin io.Closer
+	stdin io.WriteCloser
 	log   string
 	addr  string
+
+	answers  chan answer
+	ordering sync.Mutex
 
 	ended chan struct{} // closed when it has ended
 	err   error         // why, once ended is closed
 	once  sync.Once
+}
+
+// answer is a line of the process's stdout.
+type answer struct {
+	Address  string `json:"address"`
+	Snapshot string `json:"snapshot"`
+	Error    string `json:"error"`
 }
 
 // startProcess starts the control plane of dir and returns once it has taken its port.
@@ -67,13 +77,14 @@ func startProcess(ctx context.Context, binary, dir string) (*process, error) {
 		return nil, fmt.Errorf("starting %s: %w", binaryName(binary), err)
 	}
 
-	p := &process{cmd: cmd, stdin: stdin, log: log, ended: make(chan struct{})}
-	address := make(chan string, 1)
-	go p.watch(stdout, address)
+	p := &process{cmd: cmd, stdin: stdin, log: log, answers: make(chan answer, 1), ended: make(chan struct{})}
+	go p.watch(stdout)
 
 	err = p.during(ctx, func(ctx context.Context) error {
 		select {
-		case p.addr = <-address:
+		case a := <-p.answers:
+			p.addr = a.Address
+
 			return nil
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -99,16 +110,17 @@ func environment() []string {
 	return env
 }
 
-func (p *process) watch(stdout io.Reader, address chan<- string) {
+// watch hands on what the process answers until it ends.
+func (p *process) watch(stdout io.Reader) {
 	lines := bufio.NewScanner(stdout)
 	for lines.Scan() {
-		var announced struct {
-			Address string `json:"address"`
+		var a answer
+		if json.Unmarshal(lines.Bytes(), &a) != nil {
+			continue
 		}
-		if json.Unmarshal(lines.Bytes(), &announced) == nil && announced.Address != "" {
-			address <- announced.Address
-
-			break
+		select {
+		case p.answers <- a:
+		default: // nobody waits for it
 		}
 	}
 	_, _ = io.Copy(io.Discard, stdout) // a full pipe would block the process

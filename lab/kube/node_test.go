@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package kube_test
+
+import (
+	"context"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/talos-proxmox/talos-proxmox/lab/kube"
+)
+
+func inside(cidr, ip string) bool {
+	prefix, err := netip.ParsePrefix(cidr)
+	if err != nil {
+		return false
+	}
+	addr, err := netip.ParseAddr(ip)
+
+	return err == nil && prefix.Contains(addr)
+}
+
+func controlPlane(name, address string) kube.NodeSpec {
+	s := spec(name, address)
+	s.ControlPlane = true
+	s.Taints = []corev1.Taint{{Key: "node-role.kubernetes.io/control-plane", Effect: corev1.TaintEffectNoSchedule}}
+	s.StaticPods = []kube.StaticPod{{Name: "kube-apiserver", Image: "registry.k8s.io/kube-apiserver:v1.35.0"}}
+
+	return s
+}
+
+func TestNodeLife(t *testing.T) {
+	t.Parallel()
+
+	conf := config(t)
+	c := start(t, conf)
+	c.cni(t)
+	first := controlPlane("cp-1", "10.0.0.11")
+	first.Labels = map[string]string{"zone": "a", "old": "yes"}
+	replaced := c.run(t.Context(), first)
+	c.awaitNode(t, "cp-1", corev1.ConditionTrue)
+	c.awaitMirror(t, "kube-apiserver-cp-1", "registry.k8s.io/kube-apiserver:v1.35.0")
+
+	node := c.get(t, "cp-1")
+	require.Equal(t, "a", node.Labels["zone"])
+	require.Contains(t, node.Labels, "node-role.kubernetes.io/control-plane")
+	require.Equal(t, "cp-1", node.Labels[corev1.LabelHostname])
+	require.Equal(t, "v1.35.0", node.Status.NodeInfo.KubeletVersion)
+	require.Equal(t, "node-role.kubernetes.io/control-plane", node.Spec.Taints[0].Key)
+	boot := node.Status.NodeInfo.BootID
+
+	t.Log("a new spec takes over and changes only what the old one owned")
+	_, err := c.CoreV1().Nodes().Patch(t.Context(), "cp-1", "application/merge-patch+json",
+		[]byte(`{"metadata":{"labels":{"mine":"kept"}}}`), metav1.PatchOptions{})
+	require.NoError(t, err)
+	second := controlPlane("cp-1", "10.0.0.11")
+	second.Labels = map[string]string{"zone": "b"}
+	second.Taints = nil
+	second.KubeletVersion = "v1.35.4"
+	second.StaticPods[0].Image = "registry.k8s.io/kube-apiserver:v1.35.4"
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := c.run(ctx, second)
+	eventually(t, 15*time.Second, func(context.Context) string {
+		if node = c.get(t, "cp-1"); node.Labels["zone"] == "b" && node.Status.NodeInfo.KubeletVersion == "v1.35.4" {
+			return ""
+		}
+
+		return "the node still shows the old spec"
+	})
+	require.NotContains(t, node.Labels, "old")
+	require.Equal(t, "kept", node.Labels["mine"])
+	require.Empty(t, node.Spec.Taints)
+	require.Equal(t, boot, node.Status.NodeInfo.BootID, "taking over is no reboot")
+	c.awaitMirror(t, "kube-apiserver-cp-1", "registry.k8s.io/kube-apiserver:v1.35.4")
+	require.ErrorIs(t, <-replaced, kube.ErrReplaced)
+
+	t.Log("a silent node is found by the node lifecycle controller")
+	cancel()
+	require.NoError(t, <-ended)
+	c.awaitNode(t, "cp-1", corev1.ConditionUnknown)
+
+	t.Log("a restart of the control plane keeps the data")
+	require.NoError(t, c.Stop())
+	require.ErrorIs(t, c.Cluster.Node(t.Context(), second), kube.ErrStopped)
+	c = start(t, conf)
+	require.Equal(t, "b", c.get(t, "cp-1").Labels["zone"])
+
+	t.Log("a reboot starts containers anew")
+	c.run(t.Context(), second)
+	c.awaitNode(t, "cp-1", corev1.ConditionTrue)
+	require.NotEqual(t, boot, c.get(t, "cp-1").Status.NodeInfo.BootID)
+	eventually(t, 15*time.Second, func(ctx context.Context) string {
+		for _, pod := range c.pods(ctx, "kube-system", "cni") {
+			if pod.Status.ContainerStatuses[0].RestartCount == 1 && pod.Status.ContainerStatuses[0].Ready {
+				return ""
+			}
+		}
+
+		return "the CNI pod has not restarted"
+	})
+}
+
+func (c *cluster) get(t *testing.T, name string) *corev1.Node {
+	t.Helper()
+
+	node, err := c.CoreV1().Nodes().Get(t.Context(), name, metav1.GetOptions{})
+	require.NoError(t, err)
+
+	return node
+}
+
+func (c *cluster) awaitMirror(t *testing.T, name, image string) {
+	t.Helper()
+
+	eventually(t, 20*time.Second, func(ctx context.Context) string {
+		pod, err := c.CoreV1().Pods("kube-system").Get(ctx, name, metav1.GetOptions{})
+		switch {
+		case err != nil:
+			return err.Error()
+		case pod.Spec.Containers[0].Image != image:
+			return name + " has " + pod.Spec.Containers[0].Image
+		case pod.Status.Phase != corev1.PodRunning:
+			return name + " is " + string(pod.Status.Phase)
+		}
+		require.Equal(t, "kube-apiserver", pod.Labels["k8s-app"])
+		require.Equal(t, "control-plane", pod.Labels["tier"])
+
+		return ""
+	})
+}
