@@ -20,7 +20,7 @@ type Lifecycle struct {
 	// MaxUnavailable is how many workers may be down at once.
 	MaxUnavailable *int `json:"maxUnavailable,omitempty" min:"1" default:"1"`
 	// AllowReplace permits edits that replace a VM, by node: the fields that may differ
-	// ("host", "vmId") or "*".
+	// ("host", "vmId", "efiDisk", "tpm") or "*".
 	AllowReplace map[string][]string `json:"allowReplace,omitempty"`
 	// Replace rebuilds a node in an orderly way: raise the number to do it (again), by node.
 	Replace map[string]int `json:"replace,omitempty"`

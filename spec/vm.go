@@ -86,6 +86,12 @@ type VM struct {
 	HA *HA `json:"ha,omitempty"`
 	// Migrate moves the VM live when its host changes; otherwise a new host replaces it.
 	Migrate *bool `json:"migrate,omitempty" default:"true"`
+	// CDROM keeps the boot ISO in the VM's drive. Empty the drive before the VM moves to another host
+	// where the ISO's datastore is not shared: Proxmox moves no VM with a local one.
+	CDROM *bool `json:"cdRom,omitempty" default:"true"`
+	// DataVMID is the id of the VM that holds the disks kept on rebuild and never starts; needed when
+	// a disk has keepOnRebuild.
+	DataVMID *int `json:"dataVmId,omitempty" min:"100" max:"999999999"`
 	// CloudInitDatastore holds the cloud-init drive; defaults to the OS disk's.
 	CloudInitDatastore *string `json:"cloudInitDatastore,omitempty"`
 	// Timeouts of VM operations.
@@ -158,6 +164,9 @@ type GPU struct {
 	Mapping *string `json:"mapping,omitempty"`
 	// Devices are PCI addresses ("0000:01:00.0"); a resource mapping is created for them.
 	Devices []string `json:"devices,omitempty"`
+	// Identities say what is at the addresses of Devices, as Proxmox checks it when the VM starts.
+	// Without them the devices are passed by address alone, which needs root@pam.
+	Identities map[string]PCIIdentity `json:"identities,omitempty"`
 	// PCIe presents the device as PCI Express; needs q35.
 	PCIe *bool `json:"pcie,omitempty" default:"true"`
 	// ROMBar shows the firmware ROM to the guest.
@@ -172,6 +181,16 @@ type GPU struct {
 	Vendor *string `json:"vendor,omitempty" enum:"nvidia,amd,intel"`
 	// Taint keeps other workloads off the node.
 	Taint *bool `json:"taint,omitempty" default:"true"`
+}
+
+// PCIIdentity says what a PCI device is; `lspci -nnv` on the host shows it.
+type PCIIdentity struct {
+	// ID is vendor and device, "10de:2684".
+	ID string `json:"id"`
+	// SubsystemID is the subsystem's vendor and device, "10de:16a1"; needed where the device has one.
+	SubsystemID *string `json:"subsystemId,omitempty"`
+	// IOMMUGroup is the number of the device's IOMMU group on the host.
+	IOMMUGroup *int `json:"iommuGroup,omitempty" min:"0"`
 }
 
 // USB is a passed-through USB device. Either Mapping or Host is set.
@@ -212,6 +231,4 @@ type VMTimeouts struct {
 	Start *int `json:"start,omitempty" min:"1" default:"1800"`
 	// Stop covers a hard stop.
 	Stop *int `json:"stop,omitempty" min:"1" default:"300"`
-	// MoveDisk covers the move of a disk to another datastore.
-	MoveDisk *int `json:"moveDisk,omitempty" min:"1" default:"1800"`
 }
