@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package machineconfig
+
+import (
+	"fmt"
+
+	"github.com/siderolabs/talos/pkg/machinery/config"
+	"github.com/siderolabs/talos/pkg/machinery/config/generate"
+	"github.com/siderolabs/talos/pkg/machinery/config/machine"
+	"github.com/siderolabs/talos/pkg/machinery/config/types/v1alpha1"
+
+	"github.com/talos-proxmox/talos-proxmox/internal/versions"
+	"github.com/talos-proxmox/talos-proxmox/spec"
+)
+
+// base lets the machinery generate the role's configuration, as `talosctl gen config` would; the
+// builder then says what the settings add. The documents that the machinery puts beside it are
+// left out: the builder writes its own.
+func (r *builder) base() (*v1alpha1.Config, error) {
+	kubernetes, err := versions.ParseKubernetes(spec.Or(r.cfg.Kubernetes.Version, ""))
+	if err != nil {
+		return nil, err //nolint:wrapcheck // says everything
+	}
+	input, err := generate.NewInput(spec.Or(r.cfg.Cluster.Name, ""), r.cfg.Endpoint(), kubernetes.Bare(), r.options()...)
+	if err != nil {
+		return nil, fmt.Errorf("preparing the configuration: %w", err)
+	}
+	input.AdditionalSubjectAltNames = r.apiServerSANs()
+	input.AdditionalMachineCertSANs = r.talosSANs()
+	if len(r.cfg.Cluster.PodSubnets) > 0 {
+		input.PodNet = r.cfg.Cluster.PodSubnets
+	}
+	if len(r.cfg.Cluster.ServiceSubnets) > 0 {
+		input.ServiceNet = r.cfg.Cluster.ServiceSubnets
+	}
+
+	role := machine.TypeWorker
+	if r.node.IsControlPlane() {
+		role = machine.TypeControlPlane
+	}
+	provider, err := input.Config(role)
+	if err != nil {
+		return nil, fmt.Errorf("generating the configuration: %w", err)
+	}
+
+	return provider.RawV1Alpha1(), nil
+}
+
+// options are the settings that the machinery's generator takes.
+func (r *builder) options() []generate.Option {
+	prism := 0
+	if k := r.cfg.Talos.KubePrism; k == nil || spec.Or(k.Enabled, true) {
+		prism = 7445
+		if k != nil {
+			prism = spec.Or(k.Port, prism)
+		}
+	}
+
+	return []generate.Option{
+		generate.WithVersionContract(&config.VersionContract{Major: r.contract.Major, Minor: r.contract.Minor}),
+		generate.WithSecretsBundle(r.bundle),
+		generate.WithInstallDisk(spec.Or(r.node.InstallDisk, "")),
+		generate.WithInstallImage(r.in.installer(r.node.Name)),
+		generate.WithDNSDomain(spec.Or(r.cfg.Cluster.DNSDomain, "cluster.local")),
+		generate.WithClusterCNIConfig(&v1alpha1.CNIConfig{CNIName: cniName(r.cfg)}),
+		generate.WithAllowSchedulingOnControlPlanes(r.cfg.SchedulingOnControlPlanes()),
+		generate.WithClusterDiscovery(spec.Or(r.cfg.Talos.Discovery, false)),
+		generate.WithKubePrismPort(prism),
+	}
+}
+
+// cniName is Talos's word for the pod network: everything but its own flannel is none, and comes
+// with the manifests.
+func cniName(cfg spec.Config) string {
+	if spec.Or(cfg.CNI.Name, "flannel") == "flannel" {
+		return "flannel"
+	}
+
+	return "none"
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package machineconfig
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/siderolabs/talos/pkg/machinery/cel"
+	"github.com/siderolabs/talos/pkg/machinery/cel/celenv"
+	"github.com/siderolabs/talos/pkg/machinery/config/types/block"
+	"github.com/siderolabs/talos/pkg/machinery/config/types/v1alpha1"
+	blockresource "github.com/siderolabs/talos/pkg/machinery/resources/block"
+
+	"github.com/talos-proxmox/talos-proxmox/spec"
+)
+
+// userVolumeRoot is where Talos mounts user volumes, by name; the kubelet sees all of it.
+const userVolumeRoot = "/var/mnt/"
+
+// smallestVolume lets a user volume fit on any disk; it grows to the whole of it.
+const smallestVolume = "1GiB"
+
+// addDisks mounts the data disks that have a mount point: under /var/mnt as user volumes, elsewhere
+// as machine disks, since pods of storage drivers look at the host's own path.
+func (r *builder) addDisks() error {
+	for _, d := range r.node.DataDisks() {
+		path := spec.Or(d.Mountpoint, "")
+		if path == "" {
+			continue
+		}
+		name := userVolumeName(path)
+		if name == "" {
+			if spec.Or(d.Filesystem, "xfs") != "xfs" {
+				return fmt.Errorf("disk %q: Talos formats disks outside %s as xfs only", d.Name, userVolumeRoot)
+			}
+			r.machine.MachineDisks = append(r.machine.MachineDisks, &v1alpha1.MachineDisk{
+				DeviceName:     deviceName(r.node, d),
+				DiskPartitions: []*v1alpha1.DiskPartition{{DiskMountPoint: path}},
+			})
+
+			continue
+		}
+		if err := r.addUserVolume(name, d); err != nil {
+			return fmt.Errorf("disk %q: %w", d.Name, err)
+		}
+	}
+
+	return nil
+}
+
+// addUserVolume fills the disk with a volume of that name.
+func (r *builder) addUserVolume(name string, d spec.DataDisk) error {
+	expression := fmt.Sprintf("disk.dev_path == %q", deviceName(r.node, d))
+	if d.Serial != nil {
+		expression = fmt.Sprintf("disk.serial == %q", *d.Serial)
+	}
+	match, err := cel.ParseBooleanExpression(expression, celenv.DiskLocator())
+	if err != nil {
+		return fmt.Errorf("selecting the disk: %w", err)
+	}
+	doc := block.NewUserVolumeConfigV1Alpha1()
+	doc.MetaName = name
+	doc.ProvisioningSpec.DiskSelectorSpec.Match = match
+	doc.ProvisioningSpec.ProvisioningGrow = spec.Ptr(true)
+	if err := doc.ProvisioningSpec.ProvisioningMinSize.UnmarshalText([]byte(smallestVolume)); err != nil {
+		return fmt.Errorf("sizing the volume: %w", err)
+	}
+	doc.FilesystemSpec.FilesystemType = blockresource.FilesystemTypeXFS
+	if spec.Or(d.Filesystem, "xfs") == "ext4" {
+		doc.FilesystemSpec.FilesystemType = blockresource.FilesystemTypeEXT4
+	}
+	r.add(doc)
+
+	return nil
+}
+
+// userVolumeName is "data" for /var/mnt/data, and empty for any other place.
+func userVolumeName(path string) string {
+	name, ok := strings.CutPrefix(path, userVolumeRoot)
+	if !ok || strings.Contains(name, "/") {
+		return ""
+	}
+
+	return name
+}
+
+// deviceName is how the guest knows the disk: by its serial number where it has one, else by its
+// place among the disks of its kind.
+func deviceName(n spec.NamedNode, d spec.DataDisk) string {
+	kind := spec.Or(d.Type, "scsi")
+	if d.Serial != nil {
+		switch kind {
+		case "virtio":
+			return "/dev/disk/by-id/virtio-" + *d.Serial
+		case "sata":
+			return "/dev/disk/by-id/ata-QEMU_HARDDISK_" + *d.Serial
+		default:
+			return "/dev/disk/by-id/scsi-0QEMU_QEMU_HARDDISK_" + *d.Serial
+		}
+	}
+	position := 0
+	if os := spec.Or(n.OSDisk, spec.Disk{}); (spec.Or(os.Type, "scsi") == "virtio") == (kind == "virtio") {
+		position++
+	}
+	for _, other := range n.DataDisks() {
+		if other.Name == d.Name {
+			break
+		}
+		if (spec.Or(other.Type, "scsi") == "virtio") == (kind == "virtio") {
+			position++
+		}
+	}
+	prefix := "/dev/sd"
+	if kind == "virtio" {
+		prefix = "/dev/vd"
+	}
+
+	return prefix + string(rune('a'+position))
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package machineconfig
+
+import (
+	"errors"
+	"regexp"
+	"strings"
+
+	"github.com/hashicorp/go-multierror"
+	"gopkg.in/yaml.v3"
+)
+
+// unknownKeys is how the machinery's reader begins a list of fields it does not know; the fields
+// follow as YAML, with their values.
+const unknownKeys = "unknown keys found during decoding:"
+
+// typeErrors is how the YAML reader begins a list of values of the wrong type.
+const typeErrors = "unmarshal errors:"
+
+var (
+	backquoted = regexp.MustCompile("`[^`]*`")
+	quoted     = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
+)
+
+// explainLoad says why a text cannot be read, without quoting values from it.
+func explainLoad(err error) string {
+	text := err.Error()
+	if _, fields, ok := strings.Cut(text, unknownKeys); ok {
+		return "unknown fields " + strings.Join(fieldPaths(fields), ", ")
+	}
+
+	if _, lines, ok := strings.Cut(text, typeErrors); ok {
+		text = lines
+	}
+
+	return strings.Join(strings.Fields(withoutValues(text)), " ")
+}
+
+// withoutValues blots out what a message quotes, except paths into the configuration and the names
+// of document kinds.
+func withoutValues(text string) string {
+	text = backquoted.ReplaceAllString(text, "`…`")
+	if strings.Contains(text, "not registered") {
+		return text
+	}
+
+	return quoted.ReplaceAllStringFunc(text, func(q string) string {
+		if strings.HasPrefix(q, `"/`) {
+			return q
+		}
+
+		return `"…"`
+	})
+}
+
+// fieldPaths are the paths of the leaves in a YAML text, "machine.instal.disk".
+func fieldPaths(text string) []string {
+	var node yaml.Node
+	if err := yaml.Unmarshal([]byte(text), &node); err != nil || len(node.Content) == 0 {
+		return []string{"(unreadable)"}
+	}
+	var paths []string
+	var walk func(n *yaml.Node, path string)
+	walk = func(n *yaml.Node, path string) {
+		if n.Kind != yaml.MappingNode {
+			paths = append(paths, path)
+
+			return
+		}
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			below := n.Content[i].Value
+			if path != "" {
+				below = path + "." + below
+			}
+			walk(n.Content[i+1], below)
+		}
+	}
+	walk(node.Content[0], "")
+
+	return paths
+}
+
+// flatten is every single error in a tree of errors.
+func flatten(err error) []string {
+	if err == nil {
+		return nil
+	}
+	var list []error
+	switch e := err.(type) { //nolint:errorlint // the tree itself is walked
+	case *multierror.Error:
+		list = e.Errors
+	case interface{ Unwrap() []error }:
+		list = e.Unwrap()
+	default:
+		inner := errors.Unwrap(err)
+		if inner == nil {
+			return []string{strings.TrimSpace(err.Error())}
+		}
+		prefix, wraps := strings.CutSuffix(err.Error(), inner.Error())
+		messages := flatten(inner)
+		if !wraps || len(messages) == 0 {
+			return []string{strings.TrimSpace(err.Error())}
+		}
+		for i := range messages {
+			messages[i] = prefix + messages[i]
+		}
+
+		return messages
+	}
+	var messages []string
+	for _, e := range list {
+		messages = append(messages, flatten(e)...)
+	}
+
+	return messages
+}

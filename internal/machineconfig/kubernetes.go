@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package machineconfig
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/siderolabs/talos/pkg/machinery/config/types/v1alpha1"
+
+	"github.com/talos-proxmox/talos-proxmox/spec"
+)
+
+// addKubernetes writes the control plane's components and what they apply at bootstrap. Workers have
+// none of it.
+func (r *builder) addKubernetes() error {
+	if !r.node.IsControlPlane() {
+		return nil
+	}
+	if err := r.addAPIServer(); err != nil {
+		return err
+	}
+	c := r.cluster
+	manager := spec.Or(r.cfg.Kubernetes.ControllerManager, spec.Component{})
+	c.ControllerManagerConfig.ExtraArgsConfig = maps.Clone(manager.ExtraArgs)
+	c.ControllerManagerConfig.EnvConfig = environment(manager.Env)
+	scheduler := spec.Or(r.cfg.Kubernetes.Scheduler, spec.Component{})
+	c.SchedulerConfig.ExtraArgsConfig = maps.Clone(scheduler.ExtraArgs)
+	c.SchedulerConfig.EnvConfig = environment(scheduler.Env)
+
+	proxy := spec.Or(r.cfg.Kubernetes.Proxy, spec.Proxy{})
+	if !r.cfg.KubeProxyEnabled() {
+		c.ProxyConfig.Disabled = spec.Ptr(true)
+	}
+	c.ProxyConfig.ModeConfig = spec.Or(proxy.Mode, "")
+	c.ProxyConfig.ExtraArgsConfig = maps.Clone(proxy.ExtraArgs)
+
+	etcd := spec.Or(r.cfg.Kubernetes.Etcd, spec.Etcd{})
+	c.EtcdConfig.EtcdExtraArgs = maps.Clone(etcd.ExtraArgs)
+	c.EtcdConfig.EtcdAdvertisedSubnets = etcd.AdvertisedSubnets
+	r.encryptAtRest()
+
+	r.addCoreDNS()
+	for _, m := range r.in.Manifests {
+		c.ClusterInlineManifests = append(c.ClusterInlineManifests,
+			v1alpha1.ClusterInlineManifest{InlineManifestName: m.Name, InlineManifestContents: m.Contents})
+	}
+	c.ExtraManifests = append(c.ExtraManifests, r.cfg.Manifests.Extra...)
+	for name, value := range r.cfg.Manifests.ExtraHeaders {
+		c.ExtraManifestHeaders = with(c.ExtraManifestHeaders, name, value.Reveal())
+	}
+
+	return nil
+}
+
+// encryptAtRest encrypts Kubernetes secrets in etcd. The bundle's key serves either cipher: both
+// take 32 bytes. A key that the bundle has for the other cipher stays, so that what an adopted
+// cluster wrote can still be read.
+func (r *builder) encryptAtRest() {
+	secrets := r.bundle.Secrets
+	r.cluster.ClusterSecretboxEncryptionSecret = secrets.SecretboxEncryptionSecret
+	r.cluster.ClusterAESCBCEncryptionSecret = secrets.AESCBCEncryptionSecret
+	if spec.Or(r.cfg.Kubernetes.EtcdEncryption, "secretbox") == "aescbc" && secrets.AESCBCEncryptionSecret == "" {
+		r.cluster.ClusterAESCBCEncryptionSecret = secrets.SecretboxEncryptionSecret
+		r.cluster.ClusterSecretboxEncryptionSecret = ""
+	}
+}
+
+// addAPIServer writes the API server's settings.
+func (r *builder) addAPIServer() error {
+	settings := spec.Or(r.cfg.Kubernetes.APIServer, spec.APIServer{})
+	api := r.cluster.APIServerConfig
+	api.ExtraArgsConfig = merge(oidcArgs(settings.OIDC), settings.ExtraArgs)
+	api.EnvConfig = environment(settings.Env)
+	if settings.AuditPolicy != nil {
+		object, err := objectOf(*settings.AuditPolicy)
+		if err != nil {
+			return at("kubernetes.apiServer.auditPolicy", err)
+		}
+		api.AuditPolicyConfig = v1alpha1.Unstructured{Object: object}
+	}
+	if spec.Or(settings.DisablePodSecurity, false) {
+		api.AdmissionControlConfig = nil
+	}
+	for _, plugin := range sortedKeys(settings.AdmissionPlugins) {
+		object, err := objectOf(settings.AdmissionPlugins[plugin])
+		if err != nil {
+			return at("kubernetes.apiServer.admissionPlugins."+plugin, err)
+		}
+		api.AdmissionControlConfig = slices.DeleteFunc(api.AdmissionControlConfig,
+			func(c *v1alpha1.AdmissionPluginConfig) bool { return c.PluginName == plugin })
+		api.AdmissionControlConfig = append(api.AdmissionControlConfig,
+			&v1alpha1.AdmissionPluginConfig{PluginName: plugin, PluginConfiguration: v1alpha1.Unstructured{Object: object}})
+	}
+
+	return nil
+}
+
+// oidcArgs are the API server's flags for OpenID Connect.
+func oidcArgs(o *spec.OIDC) map[string]string {
+	if o == nil {
+		return nil
+	}
+	args := map[string]string{
+		"oidc-issuer-url":     o.IssuerURL,
+		"oidc-client-id":      o.ClientID,
+		"oidc-username-claim": spec.Or(o.UsernameClaim, "sub"),
+	}
+	for flag, value := range map[string]*string{
+		"oidc-username-prefix": o.UsernamePrefix, "oidc-groups-claim": o.GroupsClaim, "oidc-groups-prefix": o.GroupsPrefix,
+	} {
+		if value != nil {
+			args[flag] = *value
+		}
+	}
+
+	return args
+}
+
+// addCoreDNS turns Talos's CoreDNS off where there is none, or where the day-0 manifests bring one.
+func (r *builder) addCoreDNS() {
+	dns := r.cfg.Manifests.CoreDNS
+	if dns == nil {
+		return
+	}
+	r.cluster.CoreDNSConfig = &v1alpha1.CoreDNS{}
+	if CoreDNSReplaced(*dns) || spec.Or(dns.Disabled, false) {
+		r.cluster.CoreDNSConfig.CoreDNSDisabled = spec.Ptr(true)
+
+		return
+	}
+	r.cluster.CoreDNSConfig.CoreDNSImage = spec.Or(dns.Image, "")
+}
+
+// CoreDNSReplaced says whether the settings ask for more than Talos's CoreDNS can be told, so that
+// the day-0 manifests bring one of their own.
+func CoreDNSReplaced(dns spec.CoreDNS) bool {
+	return !spec.Or(dns.Disabled, false) && (dns.Corefile != nil || spec.Or(dns.Replicas, 2) != 2)
+}
+
+// environment is a component's environment in the form Talos takes.
+func environment(env map[string]spec.Text) v1alpha1.Env {
+	if len(env) == 0 {
+		return nil
+	}
+	out := v1alpha1.Env{}
+	for name, value := range env {
+		out[name] = string(value)
+	}
+
+	return out
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package machineconfig
+
+import (
+	"fmt"
+	"net/netip"
+
+	"github.com/siderolabs/talos/pkg/machinery/cel"
+	"github.com/siderolabs/talos/pkg/machinery/cel/celenv"
+	"github.com/siderolabs/talos/pkg/machinery/config/types/network"
+	"github.com/siderolabs/talos/pkg/machinery/nethelpers"
+
+	"github.com/talos-proxmox/talos-proxmox/spec"
+)
+
+// addHostname fixes the node's name.
+func (r *builder) addHostname() error {
+	if !r.contract.NetworkDocuments() {
+		r.machine.MachineNetwork.NetworkHostname = hostname(r.node)
+
+		return nil
+	}
+	doc := network.NewHostnameConfigV1Alpha1()
+	// Without this, the document would both name the node and derive a name.
+	off := nethelpers.AutoHostnameKindOff
+	doc.ConfigAuto = &off
+	doc.ConfigHostname = hostname(r.node)
+	r.add(doc)
+
+	return nil
+}
+
+// addNetwork configures every network device: one that is left out would have no address, since
+// any link document turns Talos's DHCP on all links off.
+func (r *builder) addNetwork() error {
+	vip, err := r.vipDevice()
+	if err != nil {
+		return err
+	}
+	if !r.contract.NetworkDocuments() {
+		return r.addLegacyNetwork(vip)
+	}
+	for _, d := range r.node.Devices() {
+		if err := r.addLink(d); err != nil {
+			return fmt.Errorf("network %q: %w", d.Name, err)
+		}
+	}
+	if vip != "" {
+		doc := network.NewLayer2VIPConfigV1Alpha1(spec.Or(r.cfg.Cluster.VIP, ""))
+		doc.LinkName = vip
+		r.add(doc)
+	}
+	if err := r.addResolver(); err != nil {
+		return err
+	}
+	if servers := r.cfg.Cluster.TimeServers; len(servers) > 0 {
+		doc := network.NewTimeSyncConfigV1Alpha1()
+		doc.TimeNTP = &network.NTPConfig{Servers: servers}
+		r.add(doc)
+	}
+	for _, address := range sortedKeys(r.cfg.Cluster.ExtraHosts) {
+		doc := network.NewStaticHostConfigV1Alpha1(address)
+		doc.Hostnames = r.cfg.Cluster.ExtraHosts[address]
+		r.add(doc)
+	}
+
+	return nil
+}
+
+// linkName is the name that the documents give to a device: Proxmox's own.
+func linkName(d spec.Device) string { return fmt.Sprintf("net%d", d.Index) }
+
+// addLink names the device by its MAC address, whatever the kernel calls it, and configures it.
+func (r *builder) addLink(d spec.Device) error {
+	mac, err := macOf(d)
+	if err != nil {
+		return err
+	}
+	match, err := cel.ParseBooleanExpression(fmt.Sprintf("mac(link.hardware_addr) == %q", mac), celenv.LinkLocator())
+	if err != nil {
+		return fmt.Errorf("selecting the device by its MAC address: %w", err)
+	}
+	alias := network.NewLinkAliasConfigV1Alpha1(linkName(d))
+	alias.Selector.Match = match
+	link := network.NewLinkConfigV1Alpha1(linkName(d))
+	for _, prefix := range d.Prefixes() {
+		link.LinkAddresses = append(link.LinkAddresses, network.AddressConfig{AddressAddress: prefix})
+	}
+	if mtu := mtuOf(d); mtu > 0 {
+		link.LinkMTU = uint32(mtu) //nolint:gosec // within 1 and 65520
+	}
+	routes, err := routesOf(d)
+	if err != nil {
+		return err
+	}
+	for _, route := range routes {
+		doc := network.RouteConfig{RouteMetric: uint32(route.metric)} //nolint:gosec // positive
+		doc.RouteDestination = network.Prefix{Prefix: route.destination}
+		doc.RouteGateway = network.Addr{Addr: route.gateway}
+		link.LinkRoutes = append(link.LinkRoutes, doc)
+	}
+	r.add(alias, link)
+	if spec.Or(d.DHCP, false) {
+		r.add(network.NewDHCPv4ConfigV1Alpha1(linkName(d)))
+	}
+
+	return nil
+}
+
+// addResolver says which servers the node asks for names.
+func (r *builder) addResolver() error {
+	if len(r.cfg.Cluster.Nameservers)+len(r.cfg.Cluster.SearchDomains) == 0 {
+		return nil
+	}
+	doc := network.NewResolverConfigV1Alpha1()
+	for _, text := range r.cfg.Cluster.Nameservers {
+		address, err := netip.ParseAddr(text)
+		if err != nil {
+			return at("cluster.nameservers", fmt.Errorf("%q is not an IP address", text))
+		}
+		doc.ResolverNameservers = append(doc.ResolverNameservers, network.NameserverConfig{Address: network.Addr{Addr: address}})
+	}
+	doc.ResolverSearchDomains.SearchDomains = r.cfg.Cluster.SearchDomains
+	r.add(doc)
+
+	return nil
+}

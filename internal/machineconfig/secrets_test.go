@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package machineconfig_test
+
+import (
+	"testing"
+	"time"
+
+	clientconfig "github.com/siderolabs/talos/pkg/machinery/client/config"
+	"github.com/siderolabs/talos/pkg/machinery/config"
+	"github.com/siderolabs/talos/pkg/machinery/config/generate/secrets"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"gopkg.in/yaml.v3"
+
+	"github.com/talos-proxmox/talos-proxmox/internal/machineconfig"
+)
+
+func TestSecretsRoundTrip(t *testing.T) {
+	t.Parallel()
+	bundle, err := secrets.NewBundle(secrets.NewClock(), config.TalosVersion1_12)
+	require.NoError(t, err)
+	text, err := yaml.Marshal(bundle)
+	require.NoError(t, err)
+
+	parsed, err := machineconfig.ParseSecrets(string(text))
+	require.NoError(t, err)
+	assert.Equal(t, machineconfig.SecretsOf(bundle), parsed)
+	back, err := parsed.Bundle()
+	require.NoError(t, err)
+	assert.Equal(t, bundle.Certs, back.Certs)
+	assert.Equal(t, bundle.Secrets, back.Secrets)
+	assert.Equal(t, bundle.Cluster, back.Cluster)
+	assert.Equal(t, bundle.TrustdInfo, back.TrustdInfo)
+
+	in := input(cluster("v1.12.4", "v1.35.0"))
+	want, err := machineconfig.Render(in, "cp-1", bundle)
+	require.NoError(t, err)
+	got, err := machineconfig.Render(in, "cp-1", back)
+	require.NoError(t, err)
+	assert.Equal(t, want, got)
+}
+
+func TestSecretsErrorsHideValues(t *testing.T) {
+	t.Parallel()
+	_, err := machineconfig.ParseSecrets("hunter2")
+	assert.EqualError(t, err, "the secrets bundle is not what `talosctl gen secrets` writes: "+
+		"line 1: cannot unmarshal !!str `…` into secrets.Bundle")
+	_, err = machineconfig.ParseSecrets("cluster: {id: x, secret: y}\n")
+	assert.EqualError(t, err, "the secrets bundle is not what `talosctl gen secrets` writes: secrets is required; trustdinfo is required; certs is required")
+	broken := machineconfig.Secrets{}
+	broken.Certs.Etcd.Cert = "hunter2!"
+	_, err = broken.Bundle()
+	assert.EqualError(t, err, "reading secret certs.etcd: the value is not base64")
+}
+
+func TestTalosconfig(t *testing.T) {
+	t.Parallel()
+	bundle, err := secrets.NewBundle(secrets.NewClock(), config.TalosVersion1_12)
+	require.NoError(t, err)
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	client, err := machineconfig.NewClientConfiguration(bundle, now, 24*time.Hour)
+	require.NoError(t, err)
+	text, err := machineconfig.Talosconfig(cluster("v1.12.4", "v1.35.0"), client)
+	require.NoError(t, err)
+	parsed, err := clientconfig.FromString(text)
+	require.NoError(t, err)
+	require.Equal(t, "prod", parsed.Context)
+	got := parsed.Contexts["prod"]
+	assert.Equal(t, []string{"192.168.62.21", "192.168.62.22", "192.168.62.23"}, got.Endpoints)
+	assert.Equal(t, []string{"192.168.62.21", "192.168.62.22", "192.168.62.23", "192.168.62.24"}, got.Nodes)
+	assert.Equal(t, client.CaCertificate, got.CA)
+	assert.Equal(t, client.ClientCertificate, got.Crt)
+	assert.Equal(t, client.ClientKey, got.Key)
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package machineconfig
+
+import (
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+
+	"github.com/siderolabs/talos/pkg/machinery/config/types/v1alpha1"
+
+	"github.com/talos-proxmox/talos-proxmox/spec"
+)
+
+// addSystem writes kernel parameters and modules, files, the resolver, and API access from pods.
+func (r *builder) addSystem() error {
+	r.machine.MachineSysctls = merge(maps.Clone(r.cfg.Talos.Sysctls), r.node.Sysctls)
+	r.machine.MachineSysfs = maps.Clone(r.cfg.Talos.Sysfs)
+	r.machine.MachineInstall.InstallWipe = spec.Ptr(spec.Or(r.cfg.Talos.WipeInstallDisk, false))
+	r.selectInstallDisk()
+	modules := maps.Clone(r.cfg.Talos.KernelModules)
+	for name, parameters := range r.node.KernelModules {
+		if modules == nil {
+			modules = map[string][]string{}
+		}
+		modules[name] = parameters
+	}
+	for _, name := range sortedKeys(modules) {
+		r.addModule(name, modules[name]...)
+	}
+	if dns := r.cfg.Talos.HostDNS; dns != nil {
+		enabled := spec.Or(dns.Enabled, true)
+		r.machine.MachineFeatures.HostDNSSupport = &v1alpha1.HostDNSConfig{
+			HostDNSEnabled:              &enabled,
+			HostDNSForwardKubeDNSToHost: spec.Ptr(spec.Or(dns.ForwardKubeDNSToHost, enabled)),
+			HostDNSResolveMemberNames:   dns.ResolveMemberNames,
+		}
+	}
+	if access := r.cfg.Talos.APIAccess; access != nil && spec.Or(access.Enabled, true) && r.node.IsControlPlane() {
+		roles := access.Roles
+		if len(roles) == 0 {
+			roles = []string{"os:reader"}
+		}
+		r.machine.MachineFeatures.KubernetesTalosAPIAccessConfig = &v1alpha1.KubernetesTalosAPIAccessConfig{
+			AccessEnabled: spec.Ptr(true), AccessAllowedRoles: roles, AccessAllowedKubernetesNamespaces: access.Namespaces,
+		}
+	}
+
+	return r.addFiles()
+}
+
+// selectInstallDisk prefers a serial number that was given to the OS disk over the device's name,
+// which depends on the order in which the kernel finds the disks.
+func (r *builder) selectInstallDisk() {
+	disk := spec.Or(r.node.OSDisk, spec.Disk{})
+	if disk.Serial == nil || r.machine.MachineInstall.InstallDisk != spec.DevicePath(disk) {
+		return
+	}
+	r.machine.MachineInstall.InstallDisk = ""
+	r.machine.MachineInstall.InstallDiskSelector = &v1alpha1.InstallDiskSelector{Serial: *disk.Serial}
+}
+
+// addModule loads a kernel module at boot, once.
+func (r *builder) addModule(name string, parameters ...string) {
+	if r.machine.MachineKernel == nil {
+		r.machine.MachineKernel = &v1alpha1.KernelConfig{}
+	}
+	for _, m := range r.machine.MachineKernel.KernelModules {
+		if m.ModuleName == name {
+			return
+		}
+	}
+	r.machine.MachineKernel.KernelModules = append(r.machine.MachineKernel.KernelModules,
+		&v1alpha1.KernelModuleConfig{ModuleName: name, ModuleParameters: parameters})
+}
+
+// addFiles writes the machine files, by path.
+func (r *builder) addFiles() error {
+	for _, path := range sortedKeys(r.cfg.Talos.Files) {
+		file := r.cfg.Talos.Files[path]
+		text := spec.Or(file.Permissions, "0o644")
+		mode, err := strconv.ParseUint(strings.TrimPrefix(strings.TrimPrefix(text, "0o"), "0"), 8, 32)
+		if err != nil {
+			return at("talos.files."+path+".permissions", fmt.Errorf(`%q is not an octal mode such as "0o644"`, text))
+		}
+		r.machine.MachineFiles = append(r.machine.MachineFiles, &v1alpha1.MachineFile{
+			FileContent:     string(file.Content),
+			FilePermissions: v1alpha1.FileMode(mode), //nolint:gosec // 32 bits were read
+			FilePath:        path,
+			FileOp:          spec.Or(file.Op, "create"),
+		})
+	}
+
+	return nil
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package machineconfig
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/siderolabs/talos/pkg/machinery/config"
+	document "github.com/siderolabs/talos/pkg/machinery/config/config"
+	"github.com/siderolabs/talos/pkg/machinery/config/container"
+	"github.com/siderolabs/talos/pkg/machinery/config/types/network"
+	"github.com/siderolabs/talos/pkg/machinery/config/types/v1alpha1"
+
+	"github.com/talos-proxmox/talos-proxmox/internal/versions"
+	"github.com/talos-proxmox/talos-proxmox/spec"
+)
+
+// machineDocument is what problems call the v1alpha1 machine configuration, which has no kind.
+const machineDocument = "machine configuration"
+
+// mode is how the node comes to Talos, which decides what its configuration must say.
+type mode struct{ install bool }
+
+// String is the name that Talos's messages use.
+func (m mode) String() string { return "cloud" }
+
+// RequiresInstall is true where an ISO installs Talos on a blank disk. Talos itself demands no
+// install section on the nocloud platform, and would wait for ever without one.
+func (m mode) RequiresInstall() bool { return m.install }
+
+// InContainer is false: nodes are virtual machines.
+func (m mode) InContainer() bool { return false }
+
+// modeOf is the mode of a node.
+func modeOf(cfg spec.Config, node spec.NamedNode) mode {
+	image := cfg.Image(node)
+
+	return mode{install: spec.Or(image.Boot, "iso") == "iso" || spec.Or(image.Platform, "nocloud") == "metal"}
+}
+
+// refusals are what Talos itself, and we for it, find wrong with a node's configuration; each names
+// the document.
+func refusals(cfg spec.Config, node spec.NamedNode, provider config.Provider) []string {
+	var found []string
+	report := func(doc string, messages ...string) {
+		for _, m := range messages {
+			found = append(found, fmt.Sprintf("document %s: %s", doc, m))
+		}
+	}
+	m := modeOf(cfg, node)
+	main, others := split(provider)
+	if main == nil {
+		report(machineDocument, "is missing")
+
+		return found
+	}
+	_, err := main.Validate(m)
+	report(machineDocument, flatten(err)...)
+	for _, doc := range others {
+		if v, ok := doc.(document.Validator); ok {
+			_, err := v.Validate(m)
+			report(documentName(doc), flatten(err)...)
+		}
+		if v, ok := doc.(container.V1Alpha1ConflictValidator); ok {
+			report(documentName(doc), flatten(v.V1Alpha1ConflictValidate(main))...)
+		}
+		if message := tooNew(cfg, doc); message != "" {
+			report(documentName(doc), message)
+		}
+		if _, isVIP := doc.(*network.Layer2VIPConfigV1Alpha1); isVIP && !node.IsControlPlane() {
+			report(documentName(doc), "a shared address is for control planes only")
+		}
+	}
+	report(machineDocument, ownRules(node, main)...)
+
+	return found
+}
+
+// documentName is "LinkConfig net0", or the kind alone.
+func documentName(doc document.Document) string {
+	if named, ok := doc.(document.NamedDocument); ok && named.Name() != "" {
+		return doc.Kind() + " " + named.Name()
+	}
+
+	return doc.Kind()
+}
+
+// ownRules are what Talos finds out only while it runs, or not at all.
+func ownRules(node spec.NamedNode, main *v1alpha1.Config) []string {
+	var found []string
+	if want := nodeType(node); main.MachineConfig.MachineType != want {
+		found = append(found, fmt.Sprintf("machine.type must stay %s", want))
+	}
+	if c := main.ClusterConfig; node.IsControlPlane() && c != nil &&
+		c.ClusterSecretboxEncryptionSecret == "" && c.ClusterAESCBCEncryptionSecret == "" {
+		found = append(found, "secrets in etcd would not be encrypted: keep cluster.secretboxEncryptionSecret or cluster.aescbcEncryptionSecret")
+	}
+	for _, f := range main.MachineConfig.MachineFiles {
+		if f.FileOp == "create" && !strings.HasPrefix(f.FilePath, "/var/") && f.FilePath != "/etc/cri/conf.d/20-customization.part" {
+			found = append(found, fmt.Sprintf("machine.files: %s cannot be created: only files below /var can", f.FilePath))
+		}
+	}
+	if !node.IsControlPlane() {
+		for _, label := range sortedKeys(main.MachineConfig.MachineNodeLabels) {
+			if reservedLabel(label) {
+				found = append(found, fmt.Sprintf("machine.nodeLabels: Kubernetes lets no worker give itself the label %s", label))
+			}
+		}
+	}
+
+	return found
+}
+
+// nodeType is the node's role in Talos's words.
+func nodeType(node spec.NamedNode) string {
+	if node.IsControlPlane() {
+		return "controlplane"
+	}
+
+	return "worker"
+}
+
+// reservedLabel says whether the NodeRestriction admission plugin keeps kubelets from setting it.
+func reservedLabel(label string) bool {
+	prefix, _, ok := strings.Cut(label, "/")
+	if !ok {
+		return false
+	}
+	inside := func(domain string) bool { return prefix == domain || strings.HasSuffix(prefix, "."+domain) }
+	if inside("node-restriction.kubernetes.io") {
+		return true
+	}
+	if !inside("kubernetes.io") && !inside("k8s.io") || inside("kubelet.kubernetes.io") || inside("node.kubernetes.io") ||
+		strings.HasSuffix(prefix, ".feature.node.kubernetes.io") {
+		return false
+	}
+	switch label {
+	case "kubernetes.io/hostname", "kubernetes.io/os", "kubernetes.io/arch",
+		"topology.kubernetes.io/zone", "topology.kubernetes.io/region",
+		"failure-domain.beta.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/region",
+		"beta.kubernetes.io/os", "beta.kubernetes.io/arch", "beta.kubernetes.io/instance-type":
+		return false
+	}
+
+	return true
+}
+
+// tooNew says that the cluster's Talos does not know the kind of document yet.
+func tooNew(cfg spec.Config, doc document.Document) string {
+	talos, err := versions.ParseTalos(spec.Or(cfg.Talos.Version, ""))
+	if err != nil {
+		return ""
+	}
+	if since := introduced(doc.Kind()); since.NewerThan(talos.Contract()) {
+		return fmt.Sprintf("Talos knows this kind since %s, but the cluster runs %s", since, talos)
+	}
+
+	return ""
+}
+
+// introduced is the Talos version that brought a kind of document; the oldest one for all that are
+// as old.
+func introduced(kind string) versions.Contract {
+	switch kind {
+	case "HostnameConfig", "LinkConfig", "LinkAliasConfig", "DummyLinkConfig", "BondConfig", "BridgeConfig",
+		"VLANConfig", "WireguardConfig", "DHCPv4Config", "DHCPv6Config", "Layer2VIPConfig", "HCloudVIPConfig",
+		"ResolverConfig", "StaticHostConfig", "TimeSyncConfig", "OOMConfig", "RegistryMirrorConfig",
+		"RegistryAuthConfig", "RegistryTLSConfig":
+		return versions.Contract{Major: 1, Minor: 12}
+	case "RawVolumeConfig", "SwapVolumeConfig", "ExistingVolumeConfig", "ZswapConfig":
+		return versions.Contract{Major: 1, Minor: 11}
+	default:
+		return versions.Oldest
+	}
+}
