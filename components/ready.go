@@ -4,9 +4,7 @@
 package components
 
 import (
-	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
@@ -14,44 +12,6 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/internal/operations"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
-
-// lateAccess opens a cluster's APIs with credentials that become known during the run.
-type lateAccess struct {
-	cluster operations.Cluster
-
-	mu          sync.Mutex
-	talosconfig string
-	remote      *operations.Remote
-}
-
-func newLateAccess(c operations.Cluster) *lateAccess { return &lateAccess{cluster: c} }
-
-// set hands the credentials over. It is called before any hook that needs them: their resources
-// depend on the value that it is called with.
-func (a *lateAccess) set(talosconfig string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.talosconfig = talosconfig
-}
-
-// open is the cluster's APIs, the same for the whole run.
-func (a *lateAccess) open() (*operations.Remote, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.remote != nil {
-		return a.remote, nil
-	}
-	if a.talosconfig == "" {
-		return nil, errors.New("the cluster's credentials are not known yet")
-	}
-	remote, err := operations.NewRemote(a.talosconfig, a.cluster)
-	if err != nil {
-		return nil, fmt.Errorf("cluster %q: %w", a.cluster.Name, err)
-	}
-	a.remote = remote
-
-	return remote, nil
-}
 
 // ready registers the gate that opens when the cluster is healthy. Its input says what must be
 // healthy, so that the gate is passed anew when any of it changes or a machine was replaced.
@@ -110,11 +70,11 @@ func (c *TalosCluster) waitReady(ctx *pulumi.Context) pulumi.ResourceHookFunctio
 	timeout := duration(c.config.Lifecycle.ReadyTimeout, 15*time.Minute)
 
 	return func(args *pulumi.ResourceHookArgs) error {
-		remote, err := c.access.open()
+		remote, err := c.secrets.access.open(ctx.Context())
 		if err != nil {
 			return err
 		}
-		err = operations.WaitHealthy(ctx.Context(), remote, c.access.cluster,
+		err = operations.WaitHealthy(ctx.Context(), remote, c.secrets.access.cluster,
 			operations.DefaultPatience(timeout), reportTo(ctx, args.URN))
 		if err != nil {
 			return fmt.Errorf("%w\n  %s", err, c.howToReach())

@@ -25,6 +25,9 @@ type TalosClusterArgs struct {
 	// Config is the whole cluster; what is left out gets its default. Every node needs a static
 	// address. Plain: it decides how many resources there are.
 	Config spec.Config
+	// Secrets of the cluster; made here when nil. Make them first, with [NewTalosSecrets], where the
+	// machines are to be guarded by [TalosSecrets.Guard].
+	Secrets *TalosSecrets
 	// Machines are the machines by node name: each must exist before the node's configuration is
 	// applied, and when it is replaced its configuration is applied anew.
 	Machines map[string]pulumi.Resource
@@ -51,8 +54,7 @@ type TalosCluster struct {
 	Ready pulumi.Resource
 
 	config  spec.Config
-	secrets *clusterSecrets
-	access  *lateAccess
+	secrets *TalosSecrets
 }
 
 // NewTalosCluster registers a cluster: its secrets, every node's configuration, etcd's bootstrap on
@@ -70,16 +72,19 @@ func NewTalosCluster(
 		return nil, err
 	}
 
-	c := &TalosCluster{config: in.Config, access: newLateAccess(clusterOf(in.Config))}
+	c := &TalosCluster{config: in.Config, secrets: args.Secrets}
 	if err := ctx.RegisterComponentResource(TalosClusterType, name, c, opts...); err != nil {
 		return nil, fmt.Errorf("registering cluster %q: %w", name, err)
 	}
 
-	var err error
-	if c.secrets, err = newClusterSecrets(ctx, name, in.Config, pulumi.Parent(c)); err != nil {
-		return nil, err
+	if c.secrets == nil {
+		made, err := NewTalosSecrets(ctx, name, in.Config, pulumi.Parent(c))
+		if err != nil {
+			return nil, err
+		}
+		c.secrets = made
 	}
-	c.Talosconfig = c.talosconfig(ctx)
+	c.Talosconfig = c.secrets.Talosconfig
 	applies, digests, err := c.applyConfigurations(ctx, name, in, args.Machines)
 	if err != nil {
 		return nil, err

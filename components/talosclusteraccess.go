@@ -12,7 +12,6 @@ import (
 	"github.com/pulumiverse/pulumi-talos/sdk/go/talos/cluster"
 	"github.com/pulumiverse/pulumi-talos/sdk/go/talos/machine"
 
-	"github.com/talos-proxmox/talos-proxmox/internal/machineconfig"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -63,7 +62,7 @@ func (c *TalosCluster) openKubeconfig(
 		return fmt.Errorf("registering the kubeconfig of cluster %q: %w", name, err)
 	}
 
-	file := c.fileAtUp(ctx, c.config.Output.KubeconfigFile)
+	file := fileAtUp(ctx, c.config.Output.KubeconfigFile)
 	opened := pulumi.All(k.KubeconfigRaw, ready.ID()).ApplyT(func(v []any) (string, error) {
 		kubeconfig, ok := v[0].(string)
 		if !ok {
@@ -75,34 +74,4 @@ func (c *TalosCluster) openKubeconfig(
 	c.Kubeconfig = pulumi.ToSecret(opened).(pulumi.StringOutput) //nolint:forcetypeassert // ToSecret keeps the type
 
 	return nil
-}
-
-// talosconfig is the administrator's talosconfig: endpoints are the control planes, nodes are all.
-// It also tells the hooks how to reach the nodes.
-func (c *TalosCluster) talosconfig(ctx *pulumi.Context) pulumi.StringOutput {
-	file := c.fileAtUp(ctx, c.config.Output.TalosconfigFile)
-	config := pulumi.All(c.secrets.ca, c.secrets.certificate, c.secrets.key).ApplyT(func(v []any) (string, error) {
-		client := machineconfig.ClientConfiguration{}
-		for i, field := range []*string{&client.CaCertificate, &client.ClientCertificate, &client.ClientKey} {
-			*field, _ = v[i].(string)
-		}
-		text, err := machineconfig.Talosconfig(c.config, client)
-		if err != nil {
-			return "", err //nolint:wrapcheck // says everything
-		}
-		c.access.set(text)
-
-		return text, writePrivate(file, text)
-	})
-
-	return pulumi.ToSecret(config).(pulumi.StringOutput) //nolint:forcetypeassert // ToSecret keeps the type
-}
-
-// fileAtUp is where a credential is written; empty when none is asked for, and at preview.
-func (c *TalosCluster) fileAtUp(ctx *pulumi.Context, path *string) string {
-	if ctx.DryRun() {
-		return ""
-	}
-
-	return spec.Or(path, "")
 }

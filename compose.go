@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+
+	"github.com/talos-proxmox/talos-proxmox/components"
+	"github.com/talos-proxmox/talos-proxmox/internal/image"
+	"github.com/talos-proxmox/talos-proxmox/internal/machineconfig"
+	"github.com/talos-proxmox/talos-proxmox/internal/manifests"
+	"github.com/talos-proxmox/talos-proxmox/spec"
+	"github.com/talos-proxmox/talos-proxmox/stack"
+)
+
+// load reads the stack's configuration as Pulumi hands it over; everything wrong with it is in the
+// error.
+func load() (*stack.Stack, error) {
+	source := stack.Source{Project: os.Getenv(pulumi.EnvProject), Stack: os.Getenv(pulumi.EnvStack), Dir: projectDir()}
+	if err := fromEnv(pulumi.EnvConfig, &source.Values); err != nil {
+		return nil, err
+	}
+	if err := fromEnv("PULUMI_CONFIG_SECRET_KEYS", &source.SecretKeys); err != nil {
+		return nil, err
+	}
+
+	return stack.Load(source)
+}
+
+func fromEnv(name string, into any) error {
+	text := os.Getenv(name)
+	if text == "" {
+		return nil
+	}
+	if err := json.Unmarshal([]byte(text), into); err != nil {
+		return fmt.Errorf("reading %s: %w", name, err)
+	}
+
+	return nil
+}
+
+// projectDir is where Pulumi.yaml is: Pulumi runs the program there.
+func projectDir() string {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "."
+	}
+
+	return dir
+}
+
+// readFile reads a file that the stack names relative to the project.
+func readFile(path string) ([]byte, error) {
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(projectDir(), path)
+	}
+
+	return os.ReadFile(path)
+}
+
+// day is what nodes get with their configuration.
+type day struct {
+	installers map[string]string
+	manifests  []machineconfig.Manifest
+}
+
+func dayZero(cfg spec.Config) (day, error) {
+	d := day{installers: map[string]string{}}
+	for _, n := range cfg.Nodes {
+		img := cfg.Image(n)
+		schematic, err := image.Resolve(img, *cfg.Talos.Version, readFile)
+		if err != nil {
+			return d, fmt.Errorf("image of node %q: %w", n.Name, err)
+		}
+		d.installers[n.Name] = image.Installer(img, schematic.ID, *cfg.Talos.Version)
+	}
+	withFlux, err := components.FluxDayZero(cfg)
+	if err != nil {
+		return d, err
+	}
+	d.manifests, err = manifests.DayZero(withFlux, manifests.Options{Dir: projectDir()})
+
+	return d, err
+}
+
+// providers are the plugins' instances that the whole program uses.
+type providers struct {
+	proxmoxAndTalos pulumi.ResourceOption
+	// images has a Talos provider for each factory.
+	images map[string]pulumi.ResourceOption
+}
+
+func registerProviders(ctx *pulumi.Context, cfg spec.Config) (*providers, error) {
+	proxmox, err := components.NewProxmoxProvider(ctx, "proxmox", cfg.Proxmox)
+	if err != nil {
+		return nil, err
+	}
+	p := &providers{images: map[string]pulumi.ResourceOption{}}
+	for _, variant := range variantsOf(cfg) {
+		factory := spec.Or(cfg.Images[variant].FactoryURL, image.DefaultFactory)
+		if _, there := p.images[factory]; there {
+			continue
+		}
+		name := "talos"
+		if len(p.images) > 0 {
+			name += "-" + variant
+		}
+		talos, err := components.NewTalosProvider(ctx, name, &factory)
+		if err != nil {
+			return nil, err
+		}
+		p.images[factory] = pulumi.Providers(proxmox, talos)
+		if p.proxmoxAndTalos == nil {
+			p.proxmoxAndTalos = p.images[factory]
+		}
+	}
+
+	return p, nil
+}
+
+// variantsOf are the image variants that nodes boot, in the order of the nodes.
+func variantsOf(cfg spec.Config) []string {
+	var variants []string
+	seen := map[string]bool{}
+	for _, n := range cfg.Nodes {
+		variant := spec.Or(n.Node.Image, spec.DefaultImage)
+		if !seen[variant] {
+			seen[variant] = true
+			variants = append(variants, variant)
+		}
+	}
+
+	return variants
+}
+
+func registerImages(ctx *pulumi.Context, cfg spec.Config, p *providers) (map[string]*components.TalosImage, error) {
+	images := map[string]*components.TalosImage{}
+	for _, variant := range variantsOf(cfg) {
+		img := cfg.Images[variant]
+		made, err := components.NewTalosImage(ctx, *cfg.Cluster.Name+"-"+variant, &components.TalosImageArgs{
+			ClusterName: *cfg.Cluster.Name, Variant: variant, TalosVersion: *cfg.Talos.Version, Image: img,
+			Targets: components.ImageTargets(cfg, variant), Directory: projectDir(),
+		}, p.images[spec.Or(img.FactoryURL, image.DefaultFactory)])
+		if err != nil {
+			return nil, err
+		}
+		images[variant] = made
+	}
+
+	return images, nil
+}
+
+func registerNodes(
+	ctx *pulumi.Context, cfg spec.Config, images map[string]*components.TalosImage, p *providers,
+) (map[string]*components.ProxmoxNode, error) {
+	nodes := map[string]*components.ProxmoxNode{}
+	for _, n := range cfg.Nodes {
+		file, err := images[spec.Or(n.Node.Image, spec.DefaultImage)].FileID(*n.Host)
+		if err != nil {
+			return nil, err
+		}
+		made, err := components.NewProxmoxNode(ctx, *cfg.Cluster.Name+"-"+n.Name, &components.ProxmoxNodeArgs{
+			Cluster: cfg.Cluster, Node: n, Image: cfg.Image(n), ImageFileID: file,
+			Proxmox: cfg.Proxmox, Lifecycle: cfg.Lifecycle,
+		}, p.proxmoxAndTalos)
+		if err != nil {
+			return nil, err
+		}
+		nodes[n.Name] = made
+	}
+
+	return nodes, nil
+}
+
+func machinesOf(nodes map[string]*components.ProxmoxNode) map[string]pulumi.Resource {
+	machines := make(map[string]pulumi.Resource, len(nodes))
+	for name, n := range nodes {
+		machines[name] = n.VM
+	}
+
+	return machines
+}
+
+// handToGit installs the GitOps controller that the stack asks for and returns the deploy key that
+// the git host must allow.
+func handToGit(ctx *pulumi.Context, cfg spec.Config, cluster *components.TalosCluster) (pulumi.StringInput, error) {
+	if *cfg.GitOps.Provider != "flux" {
+		return pulumi.String(""), nil
+	}
+	flux, err := components.NewFluxBootstrap(ctx, *cfg.Cluster.Name+"-flux", &components.FluxBootstrapArgs{
+		ClusterName: *cfg.Cluster.Name, Kubeconfig: cluster.Kubeconfig, Cluster: cluster, GitOps: cfg.GitOps,
+	})
+	if err != nil {
+		return nil, err
+	}
+
+	return flux.PublicKey, nil
+}
+
+// export says what the stack made; kubeconfig and talosconfig are secrets.
+func export(ctx *pulumi.Context, cfg spec.Config, cluster *components.TalosCluster, deployKey pulumi.StringInput) {
+	nodes := pulumi.Map{}
+	for _, n := range cfg.Nodes {
+		nodes[n.Name] = pulumi.StringMap{
+			"address": pulumi.String(n.Address().String()),
+			"host":    pulumi.String(*n.Host),
+			"role":    pulumi.String(string(*n.Role)),
+		}
+	}
+	ctx.Export("deployKey", deployKey)
+	ctx.Export("endpoint", cluster.Endpoint)
+	ctx.Export("kubeconfig", cluster.Kubeconfig)
+	ctx.Export("nodes", nodes)
+	ctx.Export("talosconfig", cluster.Talosconfig)
+	ctx.Export("versions", pulumi.StringMap{
+		"kubernetes": pulumi.String(*cfg.Kubernetes.Version),
+		"talos":      pulumi.String(*cfg.Talos.Version),
+	})
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+// One typed stack file to a Talos cluster on Proxmox VE that git manages.
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+
+	"github.com/talos-proxmox/talos-proxmox/components"
+	"github.com/talos-proxmox/talos-proxmox/stack"
+)
+
+func main() {
+	s, err := load()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	pulumi.Run(func(ctx *pulumi.Context) error { return run(ctx, s) })
+}
+
+// run composes the cluster: images, machines, Talos, GitOps.
+func run(ctx *pulumi.Context, s *stack.Stack) error {
+	cfg, name := s.Config, *s.Cluster.Name
+	if err := components.KeepSecure(ctx, s.SecureValues); err != nil {
+		return err
+	}
+	day, err := dayZero(cfg)
+	if err != nil {
+		return err
+	}
+	providers, err := registerProviders(ctx, cfg)
+	if err != nil {
+		return err
+	}
+
+	images, err := registerImages(ctx, cfg, providers)
+	if err != nil {
+		return err
+	}
+	secrets, err := components.NewTalosSecrets(ctx, name, cfg, providers.proxmoxAndTalos)
+	if err != nil {
+		return err
+	}
+	nodes, err := registerNodes(ctx, cfg, images, providers)
+	if err != nil {
+		return err
+	}
+	cluster, err := components.NewTalosCluster(ctx, name, &components.TalosClusterArgs{
+		Config: cfg, Secrets: secrets, Machines: machinesOf(nodes), Installers: day.installers,
+		Manifests: day.manifests, ReadFile: readFile,
+	}, providers.proxmoxAndTalos)
+	if err != nil {
+		return err
+	}
+	deployKey, err := handToGit(ctx, cfg, cluster)
+	if err != nil {
+		return err
+	}
+
+	export(ctx, cfg, cluster, deployKey)
+
+	return nil
+}
