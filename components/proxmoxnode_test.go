@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package components_test
+
+import (
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/talos-proxmox/talos-proxmox/components"
+	"github.com/talos-proxmox/talos-proxmox/internal/pulumitest"
+	"github.com/talos-proxmox/talos-proxmox/spec"
+)
+
+const fileID = "local:iso/talos.iso"
+
+// devNode is a control plane of the dev stack.
+func devNode() components.ProxmoxNodeArgs {
+	return components.ProxmoxNodeArgs{
+		Cluster: spec.Cluster{Name: spec.Ptr("talos-dev"), Nameservers: []string{"10.200.0.1"}},
+		Proxmox: spec.Proxmox{Hosts: map[string]spec.Host{"ryzen-proxmox": {Datastore: spec.Ptr("local-lvm")}}},
+		Image:   spec.Image{Extensions: []string{"siderolabs/qemu-guest-agent"}},
+		Node: spec.NamedNode{Name: "ctrl-00", Node: spec.Node{
+			Role: spec.Ptr(spec.ControlPlane), Host: spec.Ptr("ryzen-proxmox"), VMID: spec.Ptr(800),
+			VM: spec.VM{
+				CPU: spec.Ptr(2), CPUType: spec.Ptr("host"), Memory: spec.Ptr(spec.MiB(2048)),
+				Tags: []string{"k8s", "control-plane"},
+			},
+			OSDisk: &spec.Disk{Size: spec.Ptr(spec.GiB(10)), Cache: spec.Ptr("writethrough")},
+			Networks: map[string]spec.Network{"vmbr200": {
+				Address: spec.Ptr("10.200.5.1/16"), Gateway: spec.Ptr("10.200.0.1"), MAC: spec.Ptr("bc:24:11:00:08:00"),
+			}},
+		}},
+		ImageFileID: pulumi.String(fileID),
+	}
+}
+
+// prodWorker is a worker of the prod stack: two networks, a data disk, three hosts.
+func prodWorker() components.ProxmoxNodeArgs {
+	args := devNode()
+	args.Cluster = spec.Cluster{Name: spec.Ptr("prod-k8s")}
+	args.Image.DatastoreHost, args.Image.Datastore = spec.Ptr("alpha"), spec.Ptr("nas")
+	args.Node = spec.NamedNode{Name: "prod-work-01", Node: spec.Node{
+		Role: spec.Ptr(spec.Worker), Host: spec.Ptr("charlie"), VMID: spec.Ptr(6201),
+		VM:     spec.VM{CPU: spec.Ptr(10), Memory: spec.Ptr(spec.MiB(49152))},
+		OSDisk: &spec.Disk{Size: spec.Ptr(spec.GiB(128))},
+		Disks:  map[string]spec.Disk{"longhorn": {Size: spec.Ptr(spec.GiB(512)), UnitNumber: spec.Ptr(1)}},
+		Networks: map[string]spec.Network{
+			"dmz":   {Index: spec.Ptr(0), Address: spec.Ptr("192.168.62.24/24"), Gateway: spec.Ptr("192.168.62.1")},
+			"vmbr1": {Index: spec.Ptr(1), Address: spec.Ptr("192.168.192.24/24"), VLAN: spec.Ptr(7)},
+		},
+	}}
+
+	return args
+}
+
+// register runs the component alone.
+func register(t *testing.T, preview bool, args components.ProxmoxNodeArgs) *pulumitest.Recorder {
+	t.Helper()
+	var r pulumitest.Recorder
+	require.NoError(t, r.Run(preview, func(ctx *pulumi.Context) error {
+		_, err := components.NewProxmoxNode(ctx, args.Node.Name, &args)
+
+		return err
+	}))
+
+	return &r
+}
+
+// plain is a resource's inputs as plain values.
+func plain(t *testing.T, r *pulumitest.Recorder, name string) map[string]any {
+	t.Helper()
+	args, ok := r.Get(name)
+	require.Truef(t, ok, "%s was not registered, but %v", name, r.Names(""))
+
+	return args.Inputs.Mappable()
+}
+
+// update rewrites golden files, and fails, so that nobody leaves it on.
+var update = flag.Bool("update", false, "rewrite golden files")
+
+// golden holds a value against testdata/<name>.json.
+func golden(t *testing.T, name string, value any) {
+	t.Helper()
+	text, err := json.MarshalIndent(value, "", "  ")
+	require.NoError(t, err)
+	path := filepath.Join("testdata", name+".json")
+	if *update {
+		require.NoError(t, os.WriteFile(path, append(text, '\n'), 0o600))
+		t.Fatalf("%s was rewritten", path)
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err)
+	assert.JSONEq(t, string(want), string(text))
+}
+
+// TestNodeIsACompleteVM holds the inputs of whole VMs, at preview and at up.
+func TestNodeIsACompleteVM(t *testing.T) {
+	t.Parallel()
+
+	cases := map[string]components.ProxmoxNodeArgs{
+		"node-dev": devNode(), "node-prod": prodWorker(), "node-everything": everything(),
+	}
+	for name, args := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			up := register(t, false, args)
+			preview := register(t, true, args)
+			assert.Equal(t, up.Names(""), preview.Names(""), "a preview shows every resource")
+
+			resources := map[string]any{}
+			for _, resource := range up.Names("") {
+				if resource != args.Node.Name {
+					resources[resource] = plain(t, up, resource)
+				}
+			}
+			golden(t, name, resources)
+		})
+	}
+}
+
+func TestNodeOptions(t *testing.T) {
+	t.Parallel()
+
+	args := devNode()
+	args.Cluster.Protect = spec.Ptr(true)
+	args.Lifecycle.Replace = map[string]int{"ctrl-00": 2}
+	r := register(t, false, args)
+
+	component := r.Register("ctrl-00")
+	assert.Equal(t, components.ProxmoxNodeType, component.GetType())
+	vm := r.Register("ctrl-00-vm")
+	assert.Equal(t, "proxmoxve:VM/virtualMachine:VirtualMachine", vm.GetType())
+	assert.Contains(t, vm.GetParent(), components.ProxmoxNodeType+"::ctrl-00")
+	assert.Equal(t, []string{"disks[0].fileId"}, vm.GetIgnoreChanges())
+	assert.True(t, vm.GetDeleteBeforeReplace(), "the VM id is taken as long as the old VM is there")
+	assert.True(t, vm.GetProtect())
+	assert.InEpsilon(t, 2.0, vm.GetReplacementTrigger().GetNumberValue(), 0)
+	require.Len(t, vm.GetDependencies(), 1)
+	assert.Contains(t, vm.GetDependencies()[0], "pulumi:index:Stash::ctrl-00-guard")
+
+	guard := r.Register("ctrl-00-guard")
+	assert.Equal(t, []string{components.ProxmoxNodeType + "::ctrl-00::guard"}, guard.GetHooks().GetBeforeUpdate())
+	assert.False(t, guard.GetProtect())
+}
+
+func TestNodeTakesHooksAndOrder(t *testing.T) {
+	t.Parallel()
+
+	var r pulumitest.Recorder
+	require.NoError(t, r.Run(false, func(ctx *pulumi.Context) error {
+		before, err := ctx.RegisterResourceHook("gate-enter", func(*pulumi.ResourceHookArgs) error { return nil }, nil)
+		require.NoError(t, err)
+		first, err := pulumi.NewStash(ctx, "first", &pulumi.StashArgs{Input: pulumi.String("x")})
+		require.NoError(t, err)
+		args := devNode()
+		args.Hooks = &pulumi.ResourceHookBinding{BeforeUpdate: []*pulumi.ResourceHook{before}}
+		args.After = []pulumi.Resource{first}
+		node, err := components.NewProxmoxNode(ctx, "ctrl-00", &args)
+		require.NoError(t, err)
+		assert.NotNil(t, node.VM)
+
+		return nil
+	}))
+
+	vm := r.Register("ctrl-00-vm")
+	assert.Equal(t, []string{"gate-enter"}, vm.GetHooks().GetBeforeUpdate())
+	assert.Len(t, vm.GetDependencies(), 2)
+}

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package components
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/muhlba91/pulumi-proxmoxve/sdk/v6/go/proxmoxve/download"
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+	"github.com/pulumiverse/pulumi-talos/sdk/go/talos/imagefactory"
+
+	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/internal/image"
+	"github.com/talos-proxmox/talos-proxmox/spec"
+)
+
+// TalosImageType is the token of [TalosImage].
+const TalosImageType = "talos-proxmox:components:TalosImage"
+
+// downloadTimeout bounds the download of one boot file, in seconds.
+const downloadTimeout = 1800
+
+// ImageTarget is a datastore that receives the boot file.
+type ImageTarget struct {
+	// Host downloads the file.
+	Host string
+	// Datastore of the host that holds ISO images.
+	Datastore string
+	// Hosts see the file: Host alone, or all that share the datastore.
+	Hosts []string
+}
+
+// TalosImageArgs describe one image variant of a cluster.
+type TalosImageArgs struct {
+	// ClusterName is part of the file's name; unique among the clusters that share a datastore.
+	ClusterName string
+	// Variant is the name of the image variant; [spec.DefaultImage] for the default one.
+	Variant string
+	// TalosVersion is the version of the image, "v1.12.4". A new one is a new file beside the old,
+	// which goes at the end of the run.
+	TalosVersion string
+	// Image says what is in it. What is unset has the defaults of [spec.Image].
+	Image spec.Image
+	// Targets receive the file; [ImageTargets] gives them for a whole cluster. No two name the same
+	// datastore of the same host.
+	Targets []ImageTarget
+	// Directory is what Image.SchematicFile is relative to; the working directory when empty.
+	Directory string
+}
+
+// TalosImage is one image variant at one Talos version: its schematic, registered with the factory,
+// and its boot file on every datastore that needs it. Files are never overwritten: whatever decides
+// the content is part of the name, and a new content is a new resource.
+type TalosImage struct {
+	pulumi.ResourceState
+
+	// SchematicID is the id that the factory knows the schematic by.
+	SchematicID pulumi.StringOutput `pulumi:"schematicId"`
+	// Installer is the container image that installs and upgrades to this image.
+	Installer pulumi.StringOutput `pulumi:"installer"`
+
+	files map[string]pulumi.StringOutput
+}
+
+// FileID is the boot file as the host knows it, "local:iso/…". It is an error to ask for a host that
+// no target serves.
+func (i *TalosImage) FileID(host string) (pulumi.StringOutput, error) {
+	id, ok := i.files[host]
+	if !ok {
+		return pulumi.StringOutput{}, fmt.Errorf("the image has no file on host %q", host)
+	}
+
+	return id, nil
+}
+
+// ImageTargets are the datastores that need the variant's boot file: one for each host that runs a
+// node of the variant, or a single one where the image's datastore is shared. cfg is complete
+// ([spec.Config.WithDefaults]).
+func ImageTargets(cfg spec.Config, variant string) []ImageTarget {
+	img := cfg.Images[variant]
+	var targets []ImageTarget
+	for _, node := range cfg.Nodes {
+		host := spec.Or(node.Host, "")
+		if spec.Or(node.Node.Image, spec.DefaultImage) != variant || host == "" {
+			continue
+		}
+		own := ImageTarget{Host: host, Datastore: spec.Or(img.Datastore, "local")}
+		if store := cfg.Proxmox.Hosts[host].ImageDatastore; store != nil {
+			own.Datastore = *store
+		}
+		if img.DatastoreHost != nil && own.Datastore == spec.Or(img.Datastore, "local") {
+			own.Host = *img.DatastoreHost
+		}
+		at := slices.IndexFunc(targets, func(t ImageTarget) bool { return t.Host == own.Host && t.Datastore == own.Datastore })
+		if at < 0 {
+			at = len(targets)
+			targets = append(targets, own)
+		}
+		if !slices.Contains(targets[at].Hosts, host) {
+			targets[at].Hosts = append(targets[at].Hosts, host)
+		}
+	}
+
+	return targets
+}
+
+// NewTalosImage registers the image variant under name.
+func NewTalosImage(
+	ctx *pulumi.Context, name string, args *TalosImageArgs, opts ...pulumi.ResourceOption,
+) (*TalosImage, error) {
+	a := *args
+	spec.FillDefaults(&a.Image)
+	if err := a.validate().Err(fmt.Sprintf("image %q", name)); err != nil {
+		return nil, err
+	}
+	schematic, err := image.Resolve(a.Image, a.TalosVersion, a.readFile)
+	if err != nil {
+		return nil, fmt.Errorf("resolving the schematic of image %q: %w", name, err)
+	}
+
+	i := &TalosImage{files: map[string]pulumi.StringOutput{}}
+	if err := ctx.RegisterComponentResource(TalosImageType, name, i, opts...); err != nil {
+		return nil, fmt.Errorf("registering image %q: %w", name, err)
+	}
+	after, err := i.register(ctx, name, a, schematic)
+	if err != nil {
+		return nil, err
+	}
+	for _, target := range a.Targets {
+		if err := i.download(ctx, name, a, schematic.ID, target, after); err != nil {
+			return nil, err
+		}
+	}
+
+	i.SchematicID = pulumi.String(schematic.ID).ToStringOutput()
+	i.Installer = pulumi.String(image.Installer(a.Image, schematic.ID, a.TalosVersion)).ToStringOutput()
+
+	return i, ctx.RegisterResourceOutputs(i, pulumi.Map{"schematicId": i.SchematicID, "installer": i.Installer})
+}
+
+// register makes the schematic known to the factory, which has no image before that.
+func (i *TalosImage) register(
+	ctx *pulumi.Context, name string, a TalosImageArgs, schematic image.Schematic,
+) ([]pulumi.Resource, error) {
+	if !*a.Image.Register {
+		return nil, nil
+	}
+	registered, err := imagefactory.NewSchematic(ctx, name+"-schematic-"+schematic.ID[:12], &imagefactory.SchematicArgs{
+		Schematic: pulumi.String(schematic.YAML),
+	}, pulumi.Parent(i))
+	if err != nil {
+		return nil, fmt.Errorf("registering the schematic of image %q: %w", name, err)
+	}
+
+	return []pulumi.Resource{registered}, nil
+}
+
+func (i *TalosImage) download(
+	ctx *pulumi.Context, name string, a TalosImageArgs, schematicID string, target ImageTarget, after []pulumi.Resource,
+) error {
+	fileName := image.FileName(a.ClusterName, a.Variant, schematicID, a.TalosVersion, a.Image)
+	args := &download.FileArgs{
+		ContentType: pulumi.String("iso"),
+		NodeName:    pulumi.String(target.Host),
+		DatastoreId: pulumi.String(target.Datastore),
+		Url:         pulumi.String(image.DownloadURL(a.Image, schematicID, a.TalosVersion)),
+		FileName:    pulumi.String(fileName),
+		// Else every refresh compares the size of the packed file with that of the unpacked one.
+		Overwrite: pulumi.Bool(false),
+		// A run that was killed leaves a file that nobody knows; its name says that it is ours.
+		OverwriteUnmanaged: pulumi.Bool(true),
+		UploadTimeout:      pulumi.Int(downloadTimeout),
+	}
+	if packing := image.Decompression(a.Image); packing != "" {
+		args.DecompressionAlgorithm = pulumi.String(packing)
+	}
+	if algorithm, value := image.Checksum(a.Image); value != "" {
+		args.ChecksumAlgorithm, args.Checksum = pulumi.String(algorithm), pulumi.String(value)
+	}
+
+	file, err := download.NewFile(ctx, strings.Join([]string{name, target.Host, target.Datastore, fileName}, "-"), args,
+		pulumi.Parent(i), pulumi.DependsOn(after),
+		// Another way to the same content is no reason to download it again.
+		pulumi.IgnoreChanges([]string{"url", "checksum", "checksumAlgorithm"}))
+	if err != nil {
+		return fmt.Errorf("downloading image %q to host %q: %w", name, target.Host, err)
+	}
+	for _, host := range target.Hosts {
+		i.files[host] = file.ID().ToStringOutput()
+	}
+
+	return nil
+}
+
+func (a TalosImageArgs) validate() *check.List {
+	var l check.List
+	if a.ClusterName == "" {
+		l.Addf("clusterName", "is required")
+	}
+	if len(a.Targets) == 0 {
+		l.Addf("targets", "must name at least one datastore")
+	}
+	for n, target := range a.Targets {
+		if target.Host == "" || target.Datastore == "" || len(target.Hosts) == 0 {
+			l.Addf(check.Index("targets", n), "needs host, datastore and hosts")
+		}
+	}
+	image.Validate("image", a.Image, a.TalosVersion, a.readFile, &l)
+
+	return &l
+}
+
+func (a TalosImageArgs) readFile(path string) ([]byte, error) {
+	return os.ReadFile(filepath.Join(a.Directory, path))
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package image
+
+import (
+	"embed"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/agext/levenshtein"
+
+	"github.com/talos-proxmox/talos-proxmox/internal/versions"
+	"github.com/talos-proxmox/talos-proxmox/spec"
+)
+
+// extensionFiles are the official extensions of each Talos minor: one name a line, followed by the
+// patch release that brought it where that is not the first.
+//
+//go:embed extensions/*.txt
+var extensionFiles embed.FS
+
+// owner of the official extensions.
+const owner = "siderolabs/"
+
+// nickname is the official name of what people call something else.
+func nickname(short string) string {
+	switch short {
+	case "lldp":
+		return "lldpd"
+	case "qemu-agent", "guest-agent":
+		return "qemu-guest-agent"
+	case "iscsi":
+		return "iscsi-tools"
+	case "nfs":
+		return "nfs-utils"
+	default:
+		return short
+	}
+}
+
+// Extensions are the official system extensions of a Talos version, without their owner; false when
+// that minor is not known.
+func Extensions(talosVersion string) ([]string, bool) {
+	version, err := versions.ParseTalos(talosVersion)
+	if err != nil {
+		return nil, false
+	}
+	text, err := extensionFiles.ReadFile("extensions/" + spec.MinorOf(version.String()) + ".txt")
+	if err != nil {
+		return nil, false
+	}
+
+	var names []string
+	for line := range strings.Lines(string(text)) {
+		name, since, later := strings.Cut(strings.TrimSpace(line), " ")
+		if later {
+			first, err := versions.ParseTalos(since)
+			if err != nil || version.Compare(first) < 0 {
+				continue
+			}
+		}
+		names = append(names, name)
+	}
+
+	return names, true
+}
+
+// Extension is the official name of an extension given in full ("siderolabs/lldpd") or short
+// ("lldpd", "lldp"), checked against what that Talos version has.
+func Extension(name, talosVersion string) (string, error) {
+	known, ok := Extensions(talosVersion)
+	if !ok {
+		return "", fmt.Errorf("the extensions of Talos %s are not known", talosVersion)
+	}
+	short := nickname(strings.TrimPrefix(name, owner))
+	if strings.Contains(short, "/") {
+		return "", fmt.Errorf("%q is no official extension: they are named %s<name>", name, owner)
+	}
+	if slices.Contains(known, short) {
+		return owner + short, nil
+	}
+
+	return "", fmt.Errorf("Talos %s has no extension %q%s", talosVersion, name, suggestion(short, known))
+}
+
+// suggestion names the extensions that look like the unknown one.
+func suggestion(name string, known []string) string {
+	var alike []string
+	for _, candidate := range known {
+		if strings.Contains(candidate, name) || strings.Contains(name, candidate) ||
+			levenshtein.Distance(name, candidate, nil) <= max(2, len(name)/4) {
+			alike = append(alike, owner+candidate)
+		}
+	}
+	if len(alike) == 0 {
+		return "; the list is at https://github.com/siderolabs/extensions"
+	}
+
+	return "; did you mean " + strings.Join(alike, " or ") + "?"
+}

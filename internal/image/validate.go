@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package image
+
+import (
+	"net/url"
+	"regexp"
+	"strings"
+
+	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/spec"
+)
+
+// Validate records what is wrong with an image for a Talos version, at the path of the field.
+// readFile reads the schematic file by its path relative to the project directory.
+func Validate(path string, img spec.Image, talosVersion string, readFile func(string) ([]byte, error), l *check.List) {
+	validateSchematic(path, img, talosVersion, readFile, l)
+	validateBoot(path, img, l)
+	validateLocations(path, img, l)
+	validateChecksum(check.Join(path, "checksum"), img, l)
+}
+
+func validateSchematic(
+	path string, img spec.Image, talosVersion string, readFile func(string) ([]byte, error), l *check.List,
+) {
+	if img.SchematicFile != nil {
+		for field, set := range map[string]bool{
+			"extensions": len(img.Extensions) > 0, "kernelArgs": len(img.KernelArgs) > 0, "meta": len(img.Meta) > 0,
+			"overlay": img.Overlay != nil, "bootloader": img.Bootloader != nil,
+		} {
+			if set {
+				l.Addf(check.Join(path, field), "cannot stand beside schematicFile: write it in that file")
+			}
+		}
+		if _, err := Resolve(img, talosVersion, readFile); err != nil {
+			l.Addf(check.Join(path, "schematicFile"), "%s", err)
+		}
+
+		return
+	}
+
+	seen := map[string]int{}
+	for i, name := range img.Extensions {
+		at := check.Index(check.Join(path, "extensions"), i)
+		full, err := Extension(name, talosVersion)
+		if err != nil {
+			l.Addf(at, "%s", err)
+
+			continue
+		}
+		if first, twice := seen[full]; twice {
+			l.Addf(at, "%s is named twice, first by extensions[%d]", full, first)
+		}
+		seen[full] = i
+	}
+	numbers := map[uint8]string{}
+	for key := range img.Meta {
+		number, err := metaKey(key)
+		if err != nil {
+			l.Addf(check.Join(path, "meta"), "%s", err)
+		} else if other, twice := numbers[number]; twice {
+			l.Addf(check.Join(path, "meta"), "%q and %q are the same key", min(key, other), max(key, other))
+		}
+		numbers[number] = key
+	}
+	if img.Overlay != nil && (img.Overlay.Name == "" || img.Overlay.Image == "") {
+		l.Addf(check.Join(path, "overlay"), "needs a name and an image, such as rpi_generic and siderolabs/sbc-raspberrypi")
+	}
+}
+
+func validateBoot(path string, img spec.Image, l *check.List) {
+	if spec.Or(img.Arch, "amd64") == "arm64" && ISO(img) {
+		l.Addf(check.Join(path, "boot"), "arm64 VMs have no IDE drive to boot an ISO from: set boot to disk")
+	}
+	if spec.Or(img.SecureBoot, false) {
+		if loader := spec.Or(img.Bootloader, autoBootloader); loader != autoBootloader && loader != "sd-boot" {
+			l.Addf(check.Join(path, "bootloader"), "secure boot works with sd-boot only, got %s", loader)
+		}
+	}
+}
+
+func validateLocations(path string, img spec.Image, l *check.List) {
+	for field, value := range map[string]*string{"factoryUrl": img.FactoryURL, "isoMirror": img.ISOMirror} {
+		if value == nil {
+			continue
+		}
+		u, err := url.Parse(*value)
+		if err != nil || (u.Scheme != "https" && u.Scheme != "http") || u.Host == "" || u.RawQuery != "" || u.User != nil {
+			l.Addf(check.Join(path, field), "%q is no address: write one such as https://factory.example.com", *value)
+		}
+	}
+	if m := img.InstallerMirror; m != nil && (*m == "" || strings.Contains(*m, "://") || strings.ContainsAny(*m, " @:") && !portOnly(*m)) {
+		l.Addf(check.Join(path, "installerMirror"),
+			"%q is no registry: write host and path without a scheme, such as harbor.example.com/talos", *m)
+	}
+	if img.Datastore != nil && *img.Datastore == "" {
+		l.Addf(check.Join(path, "datastore"), "must name a datastore that holds ISO images")
+	}
+}
+
+// portOnly says whether the only colon in a registry is the one before its port.
+func portOnly(registry string) bool {
+	host, _, _ := strings.Cut(registry, "/")
+
+	return !strings.ContainsAny(registry, " @") && strings.Count(registry, ":") == strings.Count(host, ":")
+}
+
+func validateChecksum(path string, img spec.Image, l *check.List) {
+	if img.Checksum == nil {
+		return
+	}
+	algorithm, value := Checksum(img)
+	lengths := map[string]int{"sha256": 64, "sha512": 128}
+	want, known := lengths[algorithm]
+	if !known {
+		l.Addf(path, `must begin with "sha256:" or "sha512:"`)
+
+		return
+	}
+	if !regexp.MustCompile(`^[0-9a-f]+$`).MatchString(value) || len(value) != want {
+		l.Addf(path, "must have %d hexadecimal digits after %q", want, algorithm+":")
+	}
+}
