@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package tests_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// site is a lab site of its own, with the project's program and stack files copied beside it, so
+// that a test can edit them and leaves nothing behind in the repository.
+type site struct {
+	t       *testing.T
+	root    string // the repository
+	project string // the copy
+	dir     string // the site
+}
+
+// result is how a command ended.
+type result struct {
+	stdout, stderr string
+	code           int
+}
+
+func (r result) all() string { return r.stdout + r.stderr }
+
+// newSite starts with nothing; the lab starts with the first command.
+func newSite(t *testing.T) *site {
+	t.Helper()
+
+	root, err := filepath.Abs("..")
+	require.NoError(t, err)
+	for _, tool := range []string{"lab", "pulumi", "pulumi-language-go", "lab-kubernetes", "kubectl"} {
+		require.FileExists(t, filepath.Join(root, "bin", tool), "run make tools")
+	}
+
+	s := &site{t: t, root: root, project: root, dir: filepath.Join(t.TempDir(), "site")}
+	t.Cleanup(func() {
+		// The test's own context is done by now.
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+
+		out, err := exec.CommandContext(ctx, filepath.Join(root, "bin", "lab"), "stop", "--site", s.dir).CombinedOutput()
+		if err != nil {
+			t.Logf("stopping the lab: %v\n%s", err, out)
+		}
+		if t.Failed() {
+			s.tail("serve.log")
+		}
+	})
+
+	return s
+}
+
+// tail logs the end of one of the site's logs.
+func (s *site) tail(name string) {
+	matches, _ := filepath.Glob(filepath.Join(s.dir, "*.log"))
+	if len(matches) == 0 {
+		matches = []string{filepath.Join(s.dir, name)}
+	}
+	for _, path := range matches {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			continue
+		}
+		lines := bytes.Split(content, []byte("\n"))
+		s.t.Logf("the end of %s:\n%s", filepath.Base(path), bytes.Join(lines[max(0, len(lines)-40):], []byte("\n")))
+	}
+}
+
+// try runs a command in the lab and returns how it ended.
+func (s *site) try(command ...string) result {
+	s.t.Helper()
+
+	args := append([]string{"exec", "--site", s.dir, "--"}, command...)
+
+	return s.run(exec.CommandContext(s.t.Context(), filepath.Join(s.root, "bin", "lab"), args...))
+}
+
+// lab runs one of the lab's own commands.
+func (s *site) lab(args ...string) result {
+	s.t.Helper()
+
+	args = slices.Insert(args, 1, "--site", s.dir)
+
+	return s.run(exec.CommandContext(s.t.Context(), filepath.Join(s.root, "bin", "lab"), args...))
+}
+
+func (s *site) run(cmd *exec.Cmd) result {
+	s.t.Helper()
+
+	var stdout, stderr bytes.Buffer
+	cmd.Dir, cmd.Stdout, cmd.Stderr = s.project, &stdout, &stderr
+
+	started := time.Now()
+	err := cmd.Run()
+	s.t.Logf("%s: %s", strings.Join(cmd.Args[1:], " "), time.Since(started).Round(100*time.Millisecond))
+
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		require.NoError(s.t, err)
+	}
+
+	return result{stdout: stdout.String(), stderr: stderr.String(), code: cmd.ProcessState.ExitCode()}
+}
+
+// must runs a command in the lab that has to succeed.
+func (s *site) must(command ...string) result {
+	s.t.Helper()
+
+	r := s.try(command...)
+	require.Zerof(s.t, r.code, "%s\n%s", strings.Join(command, " "), r.all())
+
+	return r
+}
+
+// stackFile copies a stack file, edited, out of the repository and returns its path.
+func (s *site) stackFile(path string, edits ...string) string {
+	s.t.Helper()
+
+	content, err := os.ReadFile(filepath.Join(s.project, path))
+	require.NoError(s.t, err)
+
+	text := string(content)
+	for i := 0; i+1 < len(edits); i += 2 {
+		require.Containsf(s.t, text, edits[i], "%s has changed: adapt the test", path)
+		text = strings.ReplaceAll(text, edits[i], edits[i+1])
+	}
+
+	copied := filepath.Join(s.t.TempDir(), filepath.Base(path))
+	require.NoError(s.t, os.WriteFile(copied, []byte(text), 0o600))
+
+	return copied
+}
+
+// create makes a stack of that name from a stack file of its own.
+func (s *site) create(stack, file string) {
+	s.t.Helper()
+	s.must("pulumi", "stack", "init", stack, "--config-file", file)
+}
+
+// status is what the lab says of its site.
+type status struct {
+	VMs []struct {
+		VMID   int    `json:"vmid"`
+		Name   string `json:"name"`
+		Host   string `json:"host"`
+		Status string `json:"status"`
+	} `json:"vms"`
+	Nodes []struct {
+		Hostname string `json:"hostname"`
+		Address  string `json:"address"`
+		Stage    string `json:"stage"`
+		Talos    string `json:"talos"`
+	} `json:"nodes"`
+	Clusters []struct {
+		Name    string `json:"name"`
+		Healthy bool   `json:"healthy"`
+	} `json:"clusters"`
+}
+
+func (s *site) status() status {
+	s.t.Helper()
+
+	r := s.lab("status", "--json")
+	require.Zero(s.t, r.code, r.all())
+
+	var st status
+	require.NoError(s.t, json.Unmarshal([]byte(r.stdout), &st), r.stdout)
+
+	return st
+}
