@@ -74,7 +74,7 @@ func writeFiles(c Config) (*authority, error) {
 	if files[controllerManager+kubeconfigSuffix], err = ca.kubeconfig("system:kube-controller-manager", "system:masters"); err != nil {
 		return nil, err
 	}
-	if files[scheduler+kubeconfigSuffix], err = ca.kubeconfig("system:kube-scheduler", "system:kube-scheduler"); err != nil {
+	if files[scheduler+kubeconfigSuffix], err = ca.kubeconfig("system:kube-scheduler", "system:masters"); err != nil {
 		return nil, err
 	}
 	if files[configFile], err = processConfig(c); err != nil {

@@ -7,10 +7,14 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"time"
 
 	"github.com/spf13/pflag"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 	cliflag "k8s.io/component-base/cli/flag"
 	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
 	apiserveroptions "k8s.io/kubernetes/cmd/kube-apiserver/app/options"
@@ -19,6 +23,9 @@ import (
 	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
 	scheduleroptions "k8s.io/kubernetes/cmd/kube-scheduler/app/options"
 )
+
+// readyPoll is how often a component that starts is asked whether it is ready.
+const readyPoll = 50 * time.Millisecond
 
 // components holds the parsed options of everything that runs on etcd. They share one registry of
 // feature gates, so all of them are parsed before any of them runs.
@@ -111,6 +118,25 @@ func (c *components) runAPIServer(ctx context.Context) error {
 	}
 
 	return prepared.Run(ctx)
+}
+
+// awaitAPIServer returns when the API server is ready, its own roles included.
+func (c *components) awaitAPIServer(ctx context.Context) error {
+	manager := c.controllerManager
+	conf, err := clientcmd.BuildConfigFromFlags(manager.Master, manager.Generic.ClientConnection.Kubeconfig)
+	if err != nil {
+		return fmt.Errorf("preparing the controllers: %w", err)
+	}
+	client, err := kubernetes.NewForConfig(conf)
+	if err != nil {
+		return fmt.Errorf("preparing the controllers: %w", err)
+	}
+
+	return wait.PollUntilContextCancel(ctx, readyPoll, true, func(ctx context.Context) (bool, error) {
+		_, err := client.RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)
+
+		return err == nil, nil
+	})
 }
 
 func (c *components) runControllerManager(ctx context.Context) error {

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/signal"
@@ -17,6 +18,7 @@ import (
 	"time"
 
 	"go.etcd.io/etcd/server/v3/embed"
+	"google.golang.org/grpc/grpclog"
 	"k8s.io/klog/v2"
 )
 
@@ -53,6 +55,9 @@ func controlPlane(args []string) error {
 		os.Exit(1)
 	}()
 
+	// The client of etcd reports every connection that it closes as a failure.
+	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, os.Stderr))
+
 	listener, err := net.Listen("tcp", c.Listen)
 	if err != nil {
 		return fmt.Errorf("taking a port for the API server: %w", err)
@@ -69,7 +74,8 @@ func controlPlane(args []string) error {
 	if err != nil {
 		return err
 	}
-	defer etcd.Close()
+	// Not Close, which waits for clients: only the data must be written out.
+	defer etcd.Server.Stop()
 	go obey(ctx, etcd, orders)
 
 	return run(ctx, parts)
@@ -106,11 +112,17 @@ func run(ctx context.Context, parts *components) error {
 	defer cancel()
 
 	ended := make(chan error, 3)
-	for _, part := range []func(context.Context) error{
-		parts.runAPIServer, parts.runControllerManager, parts.runScheduler,
-	} {
-		go func() { ended <- part(ctx) }()
-	}
+	go func() { ended <- parts.runAPIServer(ctx) }()
+	go func() {
+		// The controllers give up when the API server takes long, as it does on a busy machine.
+		if err := parts.awaitAPIServer(ctx); err != nil {
+			ended <- err
+
+			return
+		}
+		go func() { ended <- parts.runControllerManager(ctx) }()
+		go func() { ended <- parts.runScheduler(ctx) }()
+	}()
 
 	select {
 	case err := <-ended:

@@ -63,6 +63,7 @@ func launchEtcd(ctx context.Context) (*embed.Etcd, error) {
 	c.InitialCluster = c.InitialClusterFromName(c.Name)
 	c.LogLevel = "warn"
 	c.LogOutputs = []string{"stderr"}
+	c.WarningUnaryRequestDuration = embed.DefaultWarningUnaryRequestDuration
 	// A killed process loses nothing without fsync; only a crash of the machine may.
 	c.UnsafeNoFsync = true
 
