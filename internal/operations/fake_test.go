@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package operations_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/talos-proxmox/talos-proxmox/internal/operations"
+)
+
+// errSilent is what a node that is off answers.
+var errSilent = errors.New("connection refused")
+
+// node is one machine of the fake cluster.
+type node struct {
+	silent   bool
+	version  string
+	stage    string
+	unmet    []string
+	services map[string]operations.Service
+	members  []operations.EtcdMember
+	pods     []operations.StaticPod
+}
+
+// cluster is a cluster without machines: nodes by address, and a Kubernetes API in memory.
+type cluster struct {
+	mu         sync.Mutex
+	nodes      map[string]*node
+	kubernetes kubernetes.Interface
+	noAccess   error
+}
+
+// change does something to a node while others look.
+func (c *cluster) change(address string, f func(*node)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f(c.nodes[address])
+}
+
+func (c *cluster) Talos(context.Context) (operations.Talos, error) { return c, nil }
+
+func (c *cluster) Kubernetes(context.Context) (kubernetes.Interface, error) {
+	return c.kubernetes, c.noAccess
+}
+
+// ask looks at a node that answers.
+func ask[T any](ctx context.Context, c *cluster, address string, f func(*node) T) (T, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var zero T
+	n, ok := c.nodes[address]
+	switch {
+	case ctx.Err() != nil:
+		return zero, ctx.Err()
+	case !ok, n.silent:
+		return zero, errSilent
+	default:
+		return f(n), nil
+	}
+}
+
+func (c *cluster) Version(ctx context.Context, address string) (string, error) {
+	return ask(ctx, c, address, func(n *node) string { return n.version })
+}
+
+func (c *cluster) Stage(ctx context.Context, address string) (string, []string, error) {
+	type stage struct {
+		name  string
+		unmet []string
+	}
+	s, err := ask(ctx, c, address, func(n *node) stage { return stage{n.stage, n.unmet} })
+
+	return s.name, s.unmet, err
+}
+
+func (c *cluster) Services(ctx context.Context, address string) (map[string]operations.Service, error) {
+	return ask(ctx, c, address, func(n *node) map[string]operations.Service { return n.services })
+}
+
+func (c *cluster) EtcdMembers(ctx context.Context, address string) ([]operations.EtcdMember, error) {
+	return ask(ctx, c, address, func(n *node) []operations.EtcdMember { return n.members })
+}
+
+func (c *cluster) StaticPods(ctx context.Context, address string) ([]operations.StaticPod, error) {
+	return ask(ctx, c, address, func(n *node) []operations.StaticPod { return n.pods })
+}
+
+// address of the i-th node, counted from 1.
+func address(i int) string { return fmt.Sprintf("10.0.0.%d", i) }
+
+// described is a cluster of control planes and workers as the stack says it should be.
+func described(planes, workers int) operations.Cluster {
+	c := operations.Cluster{Name: "test", KubeProxy: true, CoreDNS: true}
+	for i := range planes + workers {
+		name := fmt.Sprintf("node-%d", i+1)
+		c.Members = append(c.Members, operations.Member{
+			Name: name, Hostname: name, Address: address(i + 1), ControlPlane: i < planes,
+		})
+	}
+
+	return c
+}
+
+// healthy is a cluster that is as described.
+func healthy(d operations.Cluster, objects ...runtime.Object) *cluster {
+	c := &cluster{nodes: map[string]*node{}}
+	var members []operations.EtcdMember
+	for i, m := range d.ControlPlanes() {
+		members = append(members, operations.EtcdMember{ID: uint64(i + 1), Hostname: m.Hostname, Addresses: []string{m.Address}})
+	}
+	for _, m := range d.Members {
+		n := &node{
+			version: "v1.12.4", stage: "running",
+			services: map[string]operations.Service{"kubelet": {State: "Running", Healthy: true}},
+		}
+		if m.ControlPlane {
+			n.services["etcd"] = operations.Service{State: "Running", Healthy: true}
+			n.members = members
+			for _, component := range []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler"} {
+				n.pods = append(n.pods, operations.StaticPod{ID: "kube-system/" + component + "-" + m.Hostname, Ready: true})
+			}
+		}
+		c.nodes[m.Address] = n
+		objects = append(objects, kubernetesNode(m, corev1.ConditionTrue))
+	}
+	count := int32(len(d.Members)) //nolint:gosec // a handful
+	two := int32(2)
+	objects = append(objects,
+		&appsv1.DaemonSet{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "kube-proxy"},
+			Status:     appsv1.DaemonSetStatus{DesiredNumberScheduled: count, NumberReady: count},
+		},
+		&appsv1.Deployment{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "coredns"},
+			Spec:       appsv1.DeploymentSpec{Replicas: &two},
+			Status:     appsv1.DeploymentStatus{ReadyReplicas: 2},
+		})
+	c.kubernetes = fake.NewClientset(objects...)
+
+	return c
+}
+
+func kubernetesNode(m operations.Member, ready corev1.ConditionStatus) *corev1.Node {
+	return &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: m.Hostname},
+		Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{
+			Type: corev1.NodeReady, Status: ready, Reason: "NetworkPluginNotReady", Message: "cni plugin not initialized",
+		}}},
+	}
+}
