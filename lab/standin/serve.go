@@ -10,6 +10,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
 
 	"github.com/talos-proxmox/talos-proxmox/lab/standin/bridge"
+	"github.com/talos-proxmox/talos-proxmox/lab/standin/proxmoxve"
 	"github.com/talos-proxmox/talos-proxmox/lab/standin/talos"
 	"github.com/talos-proxmox/talos-proxmox/lab/standin/wire"
 )
@@ -19,10 +20,15 @@ import (
 // one value when serving has ended: nil after ctx, else why.
 func Serve(ctx context.Context, name string) (port int, done <-chan error, err error) {
 	switch name {
+	case "proxmoxve":
+		return wire.Serve(ctx, bridged(proxmoxve.Package()))
 	case "talos":
-		pkg := talos.Package()
-		return wire.Serve(ctx, func(c *wire.Conn) plugin.Provider { return bridge.New(pkg, c) })
+		return wire.Serve(ctx, bridged(talos.Package()))
 	}
 
 	return 0, nil, fmt.Errorf("there is no stand-in for the provider %q", name)
+}
+
+func bridged(pkg *bridge.Package) func(*wire.Conn) plugin.Provider {
+	return func(c *wire.Conn) plugin.Provider { return bridge.New(pkg, c) }
 }
