@@ -53,6 +53,7 @@ func (c *Config) fillShared() {
 	if c.UsesCilium() {
 		ensure(&c.CNI.Cilium)
 	}
+	c.fillCharts()
 	FillDefaults(&c.Proxmox, &c.Images, &c.Cluster, &c.Talos, &c.Kubernetes, &c.CNI, &c.Manifests, &c.GitOps, &c.Lifecycle, &c.Output)
 
 	setDefault(&c.Talos.Contract, MinorOf(*c.Talos.Version))
@@ -61,6 +62,30 @@ func (c *Config) fillShared() {
 	setDefault(&c.Talos.HostDNS.ForwardKubeDNSToHost, *c.Talos.HostDNS.Enabled)
 	setDefault(&c.Talos.HostDNS.ResolveMemberNames, false)
 	c.fillGitOps()
+}
+
+// fillCharts says where the charts are that everybody takes from the same place.
+func (c *Config) fillCharts() {
+	if c.UsesCilium() {
+		setDefault(&c.CNI.Cilium.Chart.Repository, "https://helm.cilium.io")
+		setDefault(&c.CNI.Cilium.Chart.Name, "cilium")
+	}
+	chart := &c.GitOps.Chart
+	switch provider := Or(c.GitOps.Provider, "none"); {
+	case provider == "argocd":
+		setDefault(&chart.Repository, "https://argoproj.github.io/argo-helm")
+		setDefault(&chart.Name, "argo-cd")
+	case provider == "flux" && Or(c.GitOps.Method, "chart") == "operator":
+		setDefault(&chart.Repository, "oci://ghcr.io/controlplaneio-fluxcd/charts")
+		setDefault(&chart.Name, "flux-operator")
+	case provider == "flux":
+		setDefault(&chart.Repository, "https://fluxcd-community.github.io/helm-charts")
+		setDefault(&chart.Name, "flux2")
+	}
+	for name, chart := range c.Manifests.Charts {
+		setDefault(&chart.Name, name)
+		c.Manifests.Charts[name] = chart
+	}
 }
 
 // fillGitOps fills what follows from the provider and the repository.

@@ -76,7 +76,7 @@ func fillDisks(n *NamedNode, datastore string) {
 	setDefault(&n.OSDisk.Size, GiB(20))
 	setDefault(&n.OSDisk.UnitNumber, 0)
 	setDefault(&n.OSDisk.Datastore, datastore)
-	fillSSD(n.OSDisk)
+	fillBus(n, n.OSDisk)
 	setDefault(&n.InstallDisk, DevicePath(*n.OSDisk))
 	setDefault(&n.CloudInitDatastore, *n.OSDisk.Datastore)
 	if n.EFIDisk != nil {
@@ -92,13 +92,17 @@ func fillDisks(n *NamedNode, datastore string) {
 		disk := n.Disks[name]
 		setDefault(&disk.UnitNumber, slots[name])
 		setDefault(&disk.Datastore, datastore)
-		fillSSD(&disk)
+		fillBus(n, &disk)
 		n.Disks[name] = disk
 	}
 }
 
-// fillSSD presents disks as solid-state ones on the buses that can.
-func fillSSD(d *Disk) { setDefault(&d.SSD, Or(d.Type, "scsi") != "virtio") }
+// fillBus turns on what the disk's bus can do.
+func fillBus(n *NamedNode, d *Disk) {
+	bus := *d.Type
+	setDefault(&d.SSD, bus != "virtio")
+	setDefault(&d.Iothread, bus == "virtio" || bus == "scsi" && *n.SCSIHardware == "virtio-scsi-single")
+}
 
 // fillSerials gives data disks that are mounted a serial number, by which the guest knows them.
 func fillSerials(n *NamedNode) {

@@ -138,8 +138,9 @@ type Disk struct {
 	UnitNumber *int `json:"unitNumber,omitempty" min:"0" max:"30"`
 	// Format of the disk's file; raw on block storage.
 	Format *string `json:"format,omitempty" enum:"raw,qcow2,vmdk" default:"raw"`
-	// Iothread gives the disk a thread of its own; needs virtio-scsi-single on scsi.
-	Iothread *bool `json:"iothread,omitempty" default:"true"`
+	// Iothread gives the disk a thread of its own; by default where it can: on virtio, and on scsi with
+	// scsiHardware virtio-scsi-single.
+	Iothread *bool `json:"iothread,omitempty"`
 	// Cache is the cache mode.
 	Cache *string `json:"cache,omitempty" enum:"none,directsync,writethrough,writeback,unsafe" default:"none"`
 	// AIO is the asynchronous I/O mode.

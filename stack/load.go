@@ -4,7 +4,10 @@
 package stack
 
 import (
+	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -12,6 +15,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/internal/image"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -69,9 +73,7 @@ func Load(s Source) (*Stack, error) {
 	var f File
 	d.decodeStruct("", mappingOf(values), reflect.ValueOf(&f).Elem())
 	config, e := expand(f)
-	config = config.WithDefaults()
-
-	problems := d.judge(config, e)
+	problems := d.judge(config, e, s.readFile)
 	if file != nil {
 		problems.Map(func(p check.Problem) check.Problem {
 			p.Line = file.lineOf(p.Path)
@@ -84,7 +86,16 @@ func Load(s Source) (*Stack, error) {
 	}
 	slices.Sort(d.secure)
 
-	return &Stack{Config: config, SecureValues: slices.Compact(d.secure)}, nil
+	return &Stack{Config: config.WithDefaults(), SecureValues: slices.Compact(d.secure)}, nil
+}
+
+// readFile reads a file of the project.
+func (s Source) readFile(path string) ([]byte, error) {
+	if !filepath.IsLocal(path) {
+		return nil, fmt.Errorf("%q is not a path inside the project", path)
+	}
+
+	return os.ReadFile(filepath.Join(s.Dir, path)) //nolint:gosec // a local path inside the project directory
 }
 
 // parseValue reads a configuration value: JSON, or text that is taken as it stands.
@@ -110,7 +121,7 @@ func mappingOf(values map[string]*yaml.Node) *yaml.Node {
 
 // judge gathers the problems of reading, of expansion and of the rules. Rules about values that
 // could not be read are left out, and a problem is told where its value is written.
-func (d *decoder) judge(c spec.Config, e *expansion) *check.List {
+func (d *decoder) judge(c spec.Config, e *expansion, readFile func(string) ([]byte, error)) *check.List {
 	all := &check.List{}
 	for _, p := range d.problems.Problems() {
 		all.Add(p)
@@ -124,6 +135,10 @@ func (d *decoder) judge(c spec.Config, e *expansion) *check.List {
 	}
 	var ofConfig check.List
 	c.Validate(&ofConfig)
+	complete := c.WithDefaults()
+	for _, name := range slices.Sorted(maps.Keys(complete.Images)) {
+		image.Validate(check.Key("images", name), complete.Images[name], *complete.Talos.Version, readFile, &ofConfig)
+	}
 	for _, p := range ofConfig.Problems() {
 		p.Path = e.origin(p.Path)
 		rules.Add(p)

@@ -26,6 +26,7 @@ func (e *expansion) expandPool(name string, p Pool) {
 		return
 	}
 
+	subnets := e.poolDefaults(layer{path: path, node: p.Node}).Networks
 	first := spec.Or(p.First, 1)
 	for number, left := first, spec.Or(p.Count, 0); left > 0; number++ {
 		if slices.Contains(p.Skip, number) {
@@ -33,9 +34,20 @@ func (e *expansion) expandPool(name string, p Pool) {
 		}
 		left--
 		node := spec.Clone(p.Node)
-		e.moveAddresses(path, node, number-first)
+		e.moveAddresses(path, node, subnets, number-first)
 		e.addPooled(numbered(spec.Or(p.Prefix, name), number), path, number, p, layer{path: path, node: node})
 	}
+}
+
+// poolDefaults is what a node of the pool is by the pool and what is more general.
+func (e *expansion) poolDefaults(specific ...layer) spec.Node {
+	all, role := e.general(specific)
+	all = append(all, roleLayer(e.file.Defaults, role))
+	if size, ok := e.size(slices.Concat(all, specific)); ok {
+		all = append(all, size)
+	}
+
+	return layers{all: slices.Concat(all, specific)}.merged()
 }
 
 func (e *expansion) checkPool(path string, p Pool) {
@@ -84,9 +96,7 @@ func (e *expansion) addMember(own, path, prefix string, p Pool, m Member) {
 		return
 	}
 
-	general, role := e.general([]layer{pool, member})
-	all := slices.Concat(general, []layer{roleLayer(e.file.Defaults, role), pool, member})
-	number, ok := hostPart(layers{all: all}.merged())
+	number, ok := hostPart(e.poolDefaults(pool, member))
 	if !ok {
 		e.problems.Addf(own, "has neither a name nor a static address that could give it one: write name, or an address with its prefix length")
 
@@ -116,11 +126,11 @@ func hostPart(n spec.Node) (int, bool) {
 }
 
 // moveAddresses turns the pool's first addresses into those of the node that stands by further on.
-func (e *expansion) moveAddresses(path string, n spec.Node, by int) {
+func (e *expansion) moveAddresses(path string, n spec.Node, all map[string]spec.Network, by int) {
 	for name, network := range n.Networks {
 		at := check.Key(path+".networks", name)
-		network.Address = e.moved(at+".address", network.Address, network.Subnet, by)
-		network.Address6 = e.moved(at+".address6", network.Address6, network.Subnet6, by)
+		network.Address = e.moved(at+".address", network.Address, all[name].Subnet, by)
+		network.Address6 = e.moved(at+".address6", network.Address6, all[name].Subnet6, by)
 		n.Networks[name] = network
 	}
 }
@@ -129,7 +139,7 @@ func (e *expansion) moved(path string, address, subnet *string, by int) *string 
 	if address == nil || by == 0 {
 		return address
 	}
-	one := spec.Network{Address: address, Subnet: subnet}.Prefixes()
+	one := spec.Network{Address: address, Subnet: subnet}.Prefixes() // of either IP family
 	if len(one) == 0 {
 		return address // what is no address is reported by the rules
 	}

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package spec
+
+import (
+	"net/netip"
+	"regexp"
+	"strings"
+
+	"github.com/talos-proxmox/talos-proxmox/internal/check"
+)
+
+// cni checks the pod network.
+func (r *rules) cni() {
+	if !r.c.UsesCilium() {
+		if r.c.CNI.Cilium != nil {
+			r.l.Addf("cni.cilium", "is written while cni.name is %s: set cni.name to cilium, or remove it", *r.c.CNI.Name)
+		}
+		m := r.c.Manifests
+		if *r.c.CNI.Name == "none" && len(m.Inline)+len(m.Charts)+len(m.Extra) == 0 && !Or(r.c.Lifecycle.SkipKubernetesChecks, false) {
+			r.l.Addf("cni.name", "is none and no manifest brings a pod network, so that nodes never get ready: add one under manifests, or set lifecycle.skipKubernetesChecks to true")
+		}
+
+		return
+	}
+	c := *r.c.CNI.Cilium
+	r.chart("cni.cilium.chart", c.Chart)
+	if v := c.Chart.Version; v != nil && strings.TrimPrefix(*v, "v") == strings.TrimPrefix(*r.c.Talos.Version, "v") {
+		r.l.Addf("cni.cilium.chart.version", "%s is the version of Talos: give the version of the Cilium chart, such as 1.18.4", *v)
+	}
+	if *c.Install != "job" && c.CLIImage != nil {
+		r.l.Addf("cni.cilium.cliImage", "is for install job, and install is %s: remove it", *c.Install)
+	}
+	if !*c.KubeProxyReplacement {
+		for field, used := range map[string]bool{"l2": c.L2 != nil, "gatewayApi": c.GatewayAPI != nil} {
+			if used {
+				r.l.Addf("cni.cilium."+field, "needs kubeProxyReplacement: set it to true")
+			}
+		}
+	}
+	if c.L2 != nil {
+		for i, expression := range c.L2.Interfaces {
+			if _, err := regexp.Compile(expression); err != nil || expression == "" {
+				r.l.Addf(check.Index("cni.cilium.l2.interfaces", i), "%q is no regular expression of interface names such as ^eth0$", expression)
+			}
+		}
+	}
+	for _, name := range sortedKeys(c.Pools) {
+		r.pool(check.Key("cni.cilium.pools", name), c.Pools[name])
+	}
+	r.bgp(c.BGP)
+	if c.GatewayAPI != nil && c.GatewayAPI.Version != nil {
+		r.chartVersion("cni.cilium.gatewayApi.version", c.GatewayAPI.Version)
+	}
+}
+
+func (r *rules) bgp(b *CiliumBGP) {
+	if b == nil {
+		return
+	}
+	if len(b.Peers) == 0 {
+		r.l.Addf("cni.cilium.bgp.peers", "is empty: name at least one peer")
+	}
+	for _, name := range sortedKeys(b.Peers) {
+		at := check.Key("cni.cilium.bgp.peers", name)
+		if _, err := netip.ParseAddr(b.Peers[name].Address); err != nil {
+			r.l.Addf(at+".address", "%q is not an IP address", b.Peers[name].Address)
+		}
+	}
+}
+
+// pool checks a pool of LoadBalancer addresses: its form, and that none of them is in use.
+func (r *rules) pool(path string, p CiliumPool) {
+	switch {
+	case p.CIDR != nil && (p.Start != nil || p.Stop != nil):
+		r.l.Addf(path, "has a cidr beside start or stop: keep one of the two forms")
+	case p.CIDR != nil:
+		if network, ok := r.cidr(path+".cidr", *p.CIDR); ok {
+			r.poolFree(path+".cidr", network.Addr(), lastOf(network))
+		}
+	case p.Start == nil || p.Stop == nil:
+		r.l.Addf(path, "needs start and stop, or cidr")
+	default:
+		start, errStart := netip.ParseAddr(*p.Start)
+		stop, errStop := netip.ParseAddr(*p.Stop)
+		if errStart != nil {
+			r.l.Addf(path+".start", "%q is not an IP address", *p.Start)
+		}
+		if errStop != nil {
+			r.l.Addf(path+".stop", "%q is not an IP address", *p.Stop)
+		}
+		if errStart != nil || errStop != nil {
+			return
+		}
+		if start.Is4() != stop.Is4() || stop.Less(start) {
+			r.l.Addf(path+".stop", "%s is before %s: write the last address of the pool", stop, start)
+
+			return
+		}
+		r.poolFree(path, start, stop)
+	}
+}
+
+// poolFree records addresses in use from start to stop.
+func (r *rules) poolFree(path string, start, stop netip.Addr) {
+	within := func(a netip.Addr) bool { return a.Is4() == start.Is4() && !a.Less(start) && !stop.Less(a) }
+	for _, n := range r.c.Nodes {
+		for _, a := range n.Addresses() {
+			if within(a) {
+				r.l.Addf(path, "holds %s, the address of node %s: choose addresses that nothing has", a, n.Name)
+			}
+		}
+		for _, d := range n.Devices() {
+			for _, g := range []*string{d.Gateway, d.Gateway6} {
+				if a, err := netip.ParseAddr(Or(g, "")); err == nil && within(a) {
+					r.l.Addf(path, "holds %s, a gateway: choose addresses that nothing has", a)
+				}
+			}
+		}
+	}
+	if vip, err := netip.ParseAddr(Or(r.c.Cluster.VIP, "")); err == nil && within(vip) {
+		r.l.Addf(path, "holds %s, the cluster's VIP: choose addresses that nothing has", vip)
+	}
+	for _, texts := range [][]string{r.c.Cluster.PodSubnets, r.c.Cluster.ServiceSubnets} {
+		for _, text := range texts {
+			if p, err := netip.ParsePrefix(text); err == nil && (p.Contains(start) || p.Contains(stop)) {
+				r.l.Addf(path, "overlaps %s, a network of pods or services: choose addresses of the nodes' network", p)
+			}
+		}
+	}
+}
+
+// lastOf is the last address of a network.
+func lastOf(p netip.Prefix) netip.Addr {
+	bytes := p.Masked().Addr().AsSlice()
+	for bit := p.Bits(); bit < len(bytes)*8; bit++ {
+		bytes[bit/8] |= 0x80 >> (bit % 8)
+	}
+	a, _ := netip.AddrFromSlice(bytes)
+
+	return a
+}
+
+// chart checks where a chart comes from.
+func (r *rules) chart(path string, c Chart) {
+	remote := true
+	switch repository := Or(c.Repository, ""); {
+	case c.Repository == nil:
+		r.l.Addf(path+".repository", "is required: write an URL, oci://… or a path in the project")
+	case strings.Contains(repository, "://"):
+		if _, ok := webURL(repository, "https", "http", "oci"); !ok {
+			r.l.Addf(path+".repository", "%q is no chart repository: write https://…, oci://… or a path in the project", repository)
+		}
+	default:
+		remote = false
+		r.file(path+".repository", c.Repository)
+	}
+	if c.Name != nil && !qualifiedForm.MatchString(*c.Name) {
+		r.l.Addf(path+".name", "%q is no name of a chart", *c.Name)
+	}
+	if c.Version != nil || remote {
+		r.chartVersion(path+".version", c.Version)
+	}
+	if c.Digest != nil && !digestForm.MatchString(*c.Digest) {
+		r.l.Addf(path+".digest", "%q is no digest: write sha256: and 64 hexadecimal digits", *c.Digest)
+	}
+	if c.Values != nil && !isYAMLMap(*c.Values) {
+		r.l.Addf(path+".values", "are not a block of YAML")
+	}
+	if (c.Username == nil) != (c.Password == nil) {
+		r.l.Addf(path, "needs username and password together")
+	}
+}
+
+// manifests checks what the cluster gets at day 0.
+func (r *rules) manifests() {
+	m := r.c.Manifests
+	for _, name := range sortedKeys(m.Inline) {
+		manifest := m.Inline[name]
+		at := check.Key("manifests.inline", name)
+		switch {
+		case manifest.Inline == nil && manifest.File == nil:
+			r.l.Addf(at, "needs inline or file")
+		case manifest.Inline != nil && manifest.File != nil:
+			r.l.Addf(at, "has both inline and file: keep one")
+		case manifest.Inline != nil && !isYAML(*manifest.Inline):
+			r.l.Addf(at+".inline", "is not YAML")
+		}
+		r.file(at+".file", manifest.File)
+	}
+	for _, name := range sortedKeys(m.Charts) {
+		at := check.Key("manifests.charts", name)
+		if !labelForm.MatchString(name) {
+			r.l.Addf(at, "%q is no name of a release: use lower-case letters, digits and dashes", name)
+		}
+		r.chart(at, m.Charts[name].Chart)
+		if ns := m.Charts[name].Namespace; ns != nil && !labelForm.MatchString(*ns) {
+			r.l.Addf(at+".namespace", "%q is no name of a namespace", *ns)
+		}
+	}
+	for i, extra := range m.Extra {
+		if _, ok := webURL(extra, "https", "http"); !ok {
+			r.l.Addf(check.Index("manifests.extra", i), "%q is no URL that control planes could fetch", extra)
+		}
+	}
+	if len(m.ExtraHeaders) > 0 && len(m.Extra) == 0 {
+		r.l.Addf("manifests.extraHeaders", "is for the URLs under extra, and there are none: remove it")
+	}
+	if d := m.CoreDNS; d != nil && Or(d.Disabled, false) && (d.Image != nil || d.Corefile != nil) {
+		r.l.Addf("manifests.coreDns.disabled", "is true while other settings of CoreDNS are written: remove one of them")
+	}
+}

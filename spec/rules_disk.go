@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package spec
+
+import (
+	"path"
+	"strings"
+
+	"github.com/talos-proxmox/talos-proxmox/internal/check"
+)
+
+// lastUnit is the highest slot of each bus, and maxDisks how many disks the provider can attach.
+var lastUnit = map[string]int{"scsi": 30, "virtio": 15, "sata": 5}
+
+const maxDisks = 14
+
+// disks checks the OS disk and the data disks.
+func (r *rules) disks(at string, n NamedNode) {
+	if size := *n.OSDisk.Size; size < OSDiskSize {
+		r.l.Addf(at+".osDisk.size", "%d GiB is too small for Talos: use at least %d GiB", size, OSDiskSize)
+	}
+	if e := r.c.Talos.EphemeralMaxSize; e != nil && *e > *n.OSDisk.Size {
+		r.l.Addf("talos.ephemeralMaxSize", "%d GiB is more than an OS disk of %d GiB: lower it", *e, *n.OSDisk.Size)
+	}
+	for name, used := range map[string]bool{"mountpoint": n.OSDisk.Mountpoint != nil, "keepOnRebuild": *n.OSDisk.KeepOnRebuild} {
+		if used {
+			r.l.Addf(at+".osDisk."+name, "is for data disks: remove it")
+		}
+	}
+	r.disk(at+".osDisk", n, *n.OSDisk)
+	if len(n.Disks)+1 > maxDisks {
+		r.l.Addf(at+".disks", "%d data disks are too many: the most is %d", len(n.Disks), maxDisks-1)
+	}
+
+	slots := map[string]string{n.OSDisk.Interface(): "osDisk"}
+	mounts, serials := map[string]string{}, map[string]string{}
+	for _, name := range sortedKeys(n.Disks) {
+		disk, path := n.Disks[name], check.Key(at+".disks", name)
+		r.disk(path, n, disk)
+		if disk.Size == nil {
+			r.l.Addf(path+".size", "is required: write it in GiB")
+		}
+		if *disk.KeepOnRebuild && n.DataVMID == nil {
+			r.l.Addf(path+".keepOnRebuild", "needs the node's dataVmId, the id of the VM that keeps the disk")
+		}
+		r.clash(path+".unitNumber", slots, disk.Interface(), name, "slot")
+		if disk.Mountpoint != nil {
+			r.clash(path+".mountpoint", mounts, *disk.Mountpoint, name, "mountpoint")
+		}
+		if disk.Serial != nil {
+			r.clash(path+".serial", serials, *disk.Serial, name, "serial number")
+		}
+	}
+	r.slotsSaid(at, n)
+}
+
+// clash records a second use of what only one disk can have.
+func (r *rules) clash(path string, taken map[string]string, what, name, kind string) {
+	if other, twice := taken[what]; twice {
+		r.l.Addf(path, "%s is the %s of %s: choose another", what, kind, other)
+
+		return
+	}
+	taken[what] = name
+}
+
+// slotsSaid demands unit numbers where there are several data disks: by name alone, a new disk would
+// move the others to other slots.
+func (r *rules) slotsSaid(at string, n NamedNode) {
+	said, ok := r.said.Node(n.Name)
+	if !ok || len(said.Disks) < 2 {
+		return
+	}
+	for _, name := range sortedKeys(said.Disks) {
+		if said.Disks[name].UnitNumber == nil {
+			r.l.Addf(check.Key(at+".disks", name)+".unitNumber", "is required where a node has several data disks, so that none moves when another comes or goes")
+		}
+	}
+}
+
+// disk checks one disk by itself.
+func (r *rules) disk(at string, n NamedNode, d Disk) {
+	bus := *d.Type
+	if last, ok := lastUnit[bus]; ok && *d.UnitNumber > last {
+		r.l.Addf(at+".unitNumber", "%d is too large: the last slot on %s is %d", *d.UnitNumber, bus, last)
+	}
+	r.datastore(at+".datastore", d.Datastore)
+	if *d.Iothread && bus == "scsi" && *n.SCSIHardware != "virtio-scsi-single" {
+		r.l.Addf(at+".iothread", "needs scsiHardware virtio-scsi-single, and it is %s: change one of them", *n.SCSIHardware)
+	}
+	if *d.Iothread && bus == "sata" {
+		r.l.Addf(at+".iothread", "does not exist on sata: use scsi or virtio, or set it to false")
+	}
+	if *d.SSD && bus == "virtio" {
+		r.l.Addf(at+".ssd", "does not exist on virtio: use scsi or sata, or set it to false")
+	}
+	if cache := *d.Cache; *d.AIO == "native" && cache != "none" && cache != "directsync" {
+		r.l.Addf(at+".aio", "native needs cache none or directsync, and cache is %s: change one of them", cache)
+	}
+	if d.Serial != nil && !serialForm.MatchString(*d.Serial) {
+		r.l.Addf(at+".serial", "%q is no serial number: use up to %d letters, digits, dots, dashes and underscores", *d.Serial, maxSerial)
+	}
+	if m := d.Mountpoint; m != nil && (path.Clean(*m) != *m || !strings.HasPrefix(*m, "/var/")) {
+		r.l.Addf(at+".mountpoint", "%q cannot be mounted: Talos mounts disks below /var/ only", *m)
+	}
+}

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package spec
+
+import (
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"filippo.io/age"
+	"github.com/Masterminds/semver/v3"
+	"golang.org/x/crypto/ssh"
+
+	"github.com/talos-proxmox/talos-proxmox/internal/check"
+)
+
+// fluxComponents are the controllers Flux has.
+var fluxComponents = []string{
+	"helm-controller", "image-automation-controller", "image-reflector-controller", "kustomize-controller",
+	"notification-controller", "source-controller", "source-watcher",
+}
+
+var (
+	commitForm = regexp.MustCompile(`^[0-9a-f]{7,64}$`)
+	scpForm    = regexp.MustCompile(`^([^/@:]+@)?([^/:]+):([^/].*)$`)
+)
+
+// gitops checks how the cluster is handed to git.
+func (r *rules) gitops() {
+	g := r.c.GitOps
+	if *g.Provider == "none" {
+		if g.Git.URL != nil {
+			r.l.Addf("gitops.provider", "is none while gitops.git.url is written: set it to flux or argocd, or remove the repository")
+		}
+
+		return
+	}
+	if g.Namespace == nil {
+		return // the provider is none there is
+	}
+	if !labelForm.MatchString(*g.Namespace) {
+		r.l.Addf("gitops.namespace", "%q is no name of a namespace", *g.Namespace)
+	}
+	if g.DestinationNamespace != nil && !labelForm.MatchString(*g.DestinationNamespace) {
+		r.l.Addf("gitops.destinationNamespace", "%q is no name of a namespace", *g.DestinationNamespace)
+	}
+	r.gitopsMethod(g)
+	r.git(g.Git)
+	if g.SOPS != nil {
+		r.sops(*g.SOPS, *g.Provider)
+	}
+}
+
+// gitopsMethod checks what only some ways of installing have.
+func (r *rules) gitopsMethod(g GitOps) {
+	flux := *g.Provider == "flux"
+	if !flux && r.said.GitOps.Method != nil {
+		r.l.Addf("gitops.method", "is a choice of Flux, and the provider is %s: remove it", *g.Provider)
+	}
+	if flux && Or(g.DayZero, false) {
+		r.l.Addf("gitops.dayZero", "is a choice of Argo CD: with flux set gitops.method to inline")
+	}
+	if len(g.Components) > 0 && !flux {
+		r.l.Addf("gitops.components", "are those of Flux, and the provider is %s: remove them", *g.Provider)
+	}
+	for i, name := range g.Components {
+		if !slices.Contains(fluxComponents, name) {
+			r.l.Addf(check.Index("gitops.components", i), "%s", notOneOf(name, fluxComponents))
+		}
+	}
+	if g.Version != nil && (!flux || *g.Method != "operator") {
+		r.l.Addf("gitops.version", "is for the Flux operator: set gitops.method to operator, or give chart.version")
+	} else if g.Version != nil {
+		if _, err := semver.NewConstraint(*g.Version); err != nil {
+			r.l.Addf("gitops.version", "%q is no version of Flux such as 2.x or 2.7.2", *g.Version)
+		}
+	}
+	r.chart("gitops.chart", g.Chart)
+}
+
+// git checks the repository to reconcile.
+func (r *rules) git(g Git) {
+	if g.URL == nil {
+		r.l.Addf("gitops.git.url", "is required: write https://… or ssh://git@host/…")
+	} else {
+		r.gitURL(g)
+	}
+	var refs []string
+	for name, ref := range map[string]*string{"branch": g.Branch, "tag": g.Tag, "semver": g.Semver, "commit": g.Commit} {
+		if ref != nil {
+			refs = append(refs, name)
+		}
+	}
+	// A commit may say its branch, for shallow clones.
+	if slices.Sort(refs); len(refs) > 1 && !slices.Equal(refs, []string{"branch", "commit"}) {
+		r.l.Addf("gitops.git", "has %s: keep one of them", strings.Join(refs, " and "))
+	}
+	if g.Commit != nil && !commitForm.MatchString(*g.Commit) {
+		r.l.Addf("gitops.git.commit", "%q is no commit: write its hexadecimal id", *g.Commit)
+	}
+	if g.Semver != nil {
+		if _, err := semver.NewConstraint(*g.Semver); err != nil {
+			r.l.Addf("gitops.git.semver", "%q is no range of versions such as >=1.2.0 <2.0.0", *g.Semver)
+		}
+	}
+	if g.Path != nil && (!inProject(*g.Path) || path.Clean(*g.Path) != strings.TrimSuffix(strings.TrimPrefix(*g.Path, "./"), "/")) {
+		r.l.Addf("gitops.git.path", "%q is no path in the repository: write it relative to its root", *g.Path)
+	}
+	for name, d := range map[string]*Duration{"interval": g.Interval, "syncInterval": g.SyncInterval, "timeout": g.Timeout} {
+		r.positive("gitops.git."+name, d)
+	}
+	r.gitAuth(g)
+}
+
+// gitURL checks the form of the repository's URL.
+func (r *rules) gitURL(g Git) {
+	const at = "gitops.git.url"
+	if m := scpForm.FindStringSubmatch(*g.URL); m != nil && !strings.Contains(*g.URL, "://") {
+		user := m[1]
+		if user == "" {
+			user = "git@"
+		}
+		r.l.Addf(at, "%q is the short form, which Flux and Argo CD do not read alike: write ssh://%s%s/%s", *g.URL, user, m[2], m[3])
+
+		return
+	}
+	u, ok := webURL(*g.URL, "https", "http", "ssh")
+	switch {
+	case !ok:
+		r.l.Addf(at, "%q is no URL of a repository: write https://… or ssh://git@host/…", *g.URL)
+	case u.Scheme == "ssh" && u.User.Username() == "":
+		r.l.Addf(at, "%q names no user: write ssh://git@%s%s", *g.URL, u.Host, u.Path)
+	case u.User != nil && u.Scheme != "ssh":
+		r.l.Addf(at, "holds credentials: give them under gitops.git.auth")
+	case u.User != nil && hasPassword(u.User.Password()):
+		r.l.Addf(at, "holds credentials: give them under gitops.git.auth")
+	case strings.Trim(u.Path, "/") == "":
+		r.l.Addf(at, "%q names no repository", *g.URL)
+	case u.Scheme == "ssh" && g.Auth == nil:
+		r.l.Addf("gitops.git.auth", "is required with an ssh:// URL: give at least knownHosts")
+	}
+}
+
+func hasPassword(password string, set bool) bool { return set || password != "" }
+
+// gitAuth checks the credentials against the URL and each other.
+func (r *rules) gitAuth(g Git) {
+	if g.Auth == nil {
+		return
+	}
+	a, at := *g.Auth, "gitops.git.auth"
+	kind := Or(a.Type, "")
+	if kind == "" {
+		r.l.Addf(at+".type", "is required: ssh, token, basic or githubApp")
+
+		return
+	}
+	overSSH := strings.HasPrefix(Or(g.URL, ""), "ssh://")
+	if g.URL != nil && overSSH != (kind == "ssh") {
+		r.l.Addf(at+".type", "%s does not go with %q: ssh needs an ssh:// URL, the others https://", kind, *g.URL)
+	}
+	allowed := map[string][]string{
+		"ssh": {"privateKey", "knownHosts", "register"}, "token": {"username", "password", "ca"},
+		"basic": {"username", "password", "ca"}, "githubApp": {"githubApp", "ca"},
+	}[kind]
+	for name, used := range map[string]bool{
+		"privateKey": a.PrivateKey != nil, "knownHosts": a.KnownHosts != nil, "username": a.Username != nil, "password": a.Password != nil,
+		"ca": a.CA != nil, "githubApp": a.GitHubApp != nil, "register": a.Register != nil,
+	} {
+		if used && !slices.Contains(allowed, name) {
+			r.l.Addf(check.Join(at, name), "does not go with type %s: remove it", kind)
+		}
+	}
+	switch {
+	case kind == "ssh":
+		r.sshAuth(at, g, a)
+	case kind == "githubApp" && a.GitHubApp == nil:
+		r.l.Addf(at+".githubApp", "is required with type githubApp")
+	case (kind == "token" || kind == "basic") && a.Password == nil:
+		r.l.Addf(at+".password", "is required with type %s", kind)
+	}
+	if a.CA != nil && !isCertificate(*a.CA) {
+		r.l.Addf(at+".ca", "is not a CA certificate: give it in PEM form, -----BEGIN CERTIFICATE-----")
+	}
+	if app := a.GitHubApp; app != nil && app.BaseURL != nil {
+		if _, ok := webURL(*app.BaseURL, "https"); !ok {
+			r.l.Addf(at+".githubApp.baseUrl", "%q is no https:// URL", *app.BaseURL)
+		}
+	}
+}
+
+// sshAuth checks the key and the host keys of the git host.
+func (r *rules) sshAuth(at string, g Git, a GitAuth) {
+	if a.PrivateKey != nil && !isPrivateKey(a.PrivateKey.Reveal()) {
+		r.l.Addf(at+".privateKey", "is not a private key without passphrase, in OpenSSH or PEM form")
+	}
+	if reg := a.Register; reg != nil && reg.URL != nil {
+		if _, ok := webURL(*reg.URL, "https", "http"); !ok {
+			r.l.Addf(at+".register.url", "%q is no URL", *reg.URL)
+		}
+	}
+	if a.KnownHosts == nil {
+		r.l.Addf(at+".knownHosts", "is required with type ssh: give the line that `ssh-keyscan` prints for the git host, after comparing it with what the host publishes")
+
+		return
+	}
+	hosts, ok := knownHosts(*a.KnownHosts)
+	u, isURL := webURL(Or(g.URL, ""), "ssh")
+	switch {
+	case !ok:
+		r.l.Addf(at+".knownHosts", "is not in the form of ~/.ssh/known_hosts: write <host> <type> <key>")
+	case isURL && !slices.ContainsFunc(hosts, func(h string) bool { return strings.HasPrefix(h, "|") || h == knownAs(u.Hostname(), u.Port()) }):
+		r.l.Addf(at+".knownHosts", "has no key of %s, the git host: add its line", knownAs(u.Hostname(), u.Port()))
+	}
+}
+
+// knownAs is how known_hosts names a host.
+func knownAs(host, port string) string {
+	if port == "" || port == "22" {
+		return host
+	}
+
+	return "[" + host + "]:" + port
+}
+
+// knownHosts reads the hosts of a known_hosts file; false when a line is none.
+func knownHosts(text string) (hosts []string, ok bool) {
+	rest := []byte(text)
+	for len(strings.TrimSpace(string(rest))) > 0 {
+		_, names, _, _, next, err := ssh.ParseKnownHosts(rest)
+		if err != nil {
+			return hosts, len(hosts) > 0 && err.Error() == "EOF"
+		}
+		hosts, rest = append(hosts, names...), next
+	}
+
+	return hosts, len(hosts) > 0
+}
+
+func (r *rules) sops(s SOPS, provider string) {
+	if provider != "flux" {
+		r.l.Addf("gitops.sops", "works with Flux, and the provider is %s: remove it", provider)
+	}
+	if !domainForm.MatchString(*s.SecretName) {
+		r.l.Addf("gitops.sops.secretName", "%q is no name of a Kubernetes secret", *s.SecretName)
+	}
+	if s.AgeKey == nil {
+		return
+	}
+	for line := range strings.Lines(s.AgeKey.Reveal()) {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		if _, err := age.ParseX25519Identity(line); err != nil {
+			r.l.Addf("gitops.sops.ageKey", "is not an age identity: give the line AGE-SECRET-KEY-1… that `age-keygen` prints")
+		}
+	}
+}
+
+// positive checks that a length of time is more than none.
+func (r *rules) positive(path string, d *Duration) {
+	if d != nil && *d <= 0 {
+		text, _ := d.MarshalText()
+		r.l.Addf(path, "%s is no length of time to wait: write one such as 10m", text)
+	}
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package spec
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/talos-proxmox/talos-proxmox/internal/check"
+)
+
+// pciIDForm is vendor and device.
+var pciIDForm = regexp.MustCompile(`^[0-9a-f]{4}:[0-9a-f]{4}$`)
+
+// gpuExtensions are, by vendor, groups of extensions of which the image needs one each.
+var gpuExtensions = map[string][][]string{
+	"nvidia": {
+		{"nvidia-open-gpu-kernel-modules-lts", "nvidia-open-gpu-kernel-modules-production", "nonfree-kmod-nvidia-lts", "nonfree-kmod-nvidia-production"},
+		{"nvidia-container-toolkit-lts", "nvidia-container-toolkit-production"},
+	},
+	"amd":   {{"amdgpu"}},
+	"intel": {{"i915", "xe"}},
+}
+
+// gpu checks passed-through PCI devices and that a GPU's bundle is complete.
+func (r *rules) gpu(at string, n NamedNode) {
+	if n.GPU == nil {
+		return
+	}
+	g, at := *n.GPU, at+".gpu"
+	if (g.Mapping == nil) == (len(g.Devices) == 0) {
+		r.l.Addf(at, "needs either mapping or devices")
+	}
+	for i, device := range g.Devices {
+		path := check.Index(at+".devices", i)
+		switch {
+		case !bdfForm.MatchString(device):
+			r.l.Addf(path, "%q is no PCI address: write domain:bus:device.function in lower-case hexadecimal, such as 0000:01:00.0", device)
+		case slices.Index(g.Devices, device) != i:
+			r.l.Addf(path, "%s stands there twice", device)
+		case len(g.Identities) == 0:
+			r.onlyRoot(path)
+		case !hasKey(g.Identities, device):
+			r.l.Addf(at+".identities", "lack %s: say what every device is, or nothing of any", device)
+		}
+	}
+	for _, device := range sortedKeys(g.Identities) {
+		path, identity := check.Key(at+".identities", device), g.Identities[device]
+		if !slices.Contains(g.Devices, device) {
+			r.l.Addf(path, "%s is not among the devices", device)
+		}
+		if !pciIDForm.MatchString(identity.ID) {
+			r.l.Addf(path+".id", "%q is no vendor:device such as 10de:2684", identity.ID)
+		}
+		if identity.SubsystemID != nil && !pciIDForm.MatchString(*identity.SubsystemID) {
+			r.l.Addf(path+".subsystemId", "%q is no vendor:device such as 10de:16a1", *identity.SubsystemID)
+		}
+	}
+	if *g.PCIe && *n.Machine != "q35" {
+		r.l.Addf(at+".pcie", "needs machine q35, and machine is %s: change one of them", *n.Machine)
+	}
+	r.gpuBundle(at, n, g)
+}
+
+func hasKey[V any](m map[string]V, key string) bool {
+	_, ok := m[key]
+
+	return ok
+}
+
+// gpuBundle checks that the image brings the drivers.
+func (r *rules) gpuBundle(at string, n NamedNode, g GPU) {
+	img := r.c.Image(n)
+	if g.Vendor == nil || img.SchematicFile != nil {
+		return
+	}
+	for _, group := range gpuExtensions[*g.Vendor] {
+		if !slices.ContainsFunc(group, func(short string) bool { return hasExtension(img, "siderolabs/"+short) }) {
+			r.l.Addf(at+".vendor", "is %s, and image %s has none of its extensions %s: add one", *g.Vendor, *n.Node.Image, strings.Join(group, ", "))
+		}
+	}
+}

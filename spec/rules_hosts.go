@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package spec
+
+import (
+	"strings"
+
+	"github.com/talos-proxmox/talos-proxmox/internal/check"
+)
+
+// hosts checks what the nodes on one host share: control planes, memory, PCI devices.
+func (r *rules) hosts() {
+	controlPlanes := map[string][]NamedNode{}
+	memory := map[string]MiB{}
+	devices := map[string]string{}
+	for _, n := range r.c.Nodes {
+		if n.Host == nil {
+			continue
+		}
+		if n.IsControlPlane() {
+			controlPlanes[*n.Host] = append(controlPlanes[*n.Host], n)
+		}
+		memory[*n.Host] += *n.Memory
+		if n.GPU == nil {
+			continue
+		}
+		for i, device := range n.GPU.Devices {
+			key := *n.Host + " " + device
+			if other, twice := devices[key]; twice && other != n.Name {
+				r.l.Addf(check.Index(nodePath(n)+".gpu.devices", i), "%s of host %s goes to node %s already: a device is in one VM at a time", device, *n.Host, other)
+			}
+			devices[key] = n.Name
+		}
+	}
+	for _, host := range sortedKeys(memory) {
+		if has := r.c.Proxmox.Hosts[host].Memory; has != nil && memory[host] > *has {
+			r.l.Addf(check.Key("proxmox.hosts", host)+".memory", "%d MiB is less than the %d MiB of the nodes on it: move nodes, or make them smaller", *has, memory[host])
+		}
+	}
+	r.spread(controlPlanes)
+}
+
+// spread records control planes that share a host while another host has none.
+func (r *rules) spread(controlPlanes map[string][]NamedNode) {
+	var free []string
+	for _, host := range sortedKeys(r.c.Proxmox.Hosts) {
+		if len(controlPlanes[host]) == 0 {
+			free = append(free, host)
+		}
+	}
+	if len(free) == 0 {
+		return
+	}
+	for _, host := range sortedKeys(controlPlanes) {
+		for i, n := range controlPlanes[host] {
+			if i > 0 && !*n.AllowSharedHost {
+				r.l.Addf(nodePath(n)+".host", "%s runs control plane %s already while %s runs none: choose another host, or set allowSharedHost to true", host, controlPlanes[host][0].Name, strings.Join(free, ", "))
+			}
+		}
+	}
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package spec
+
+import (
+	"net/netip"
+	"path"
+	"strings"
+
+	"github.com/talos-proxmox/talos-proxmox/internal/check"
+)
+
+const flagRule = "is no flag: write it without dashes in front, such as event-ttl"
+
+// kubernetes checks the Kubernetes side.
+func (r *rules) kubernetes() {
+	k := r.c.Kubernetes
+	r.component("kubernetes.apiServer", k.APIServer.Component)
+	r.component("kubernetes.controllerManager", *k.ControllerManager)
+	r.component("kubernetes.scheduler", *k.Scheduler)
+	keysMatch(r, "kubernetes.proxy.extraArgs", k.Proxy.ExtraArgs, flagForm.MatchString, flagRule)
+	keysMatch(r, "kubernetes.etcd.extraArgs", k.Etcd.ExtraArgs, flagForm.MatchString, flagRule)
+	keysMatch(r, "kubernetes.kubelet.extraArgs", k.Kubelet.ExtraArgs, flagForm.MatchString, flagRule)
+	r.apiServer(*k.APIServer)
+	r.kubelet(*k.Kubelet)
+	r.selected("kubernetes.etcd.advertisedSubnets", k.Etcd.AdvertisedSubnets)
+
+	replaces := r.c.UsesCilium() && Or(r.c.CNI.Cilium.KubeProxyReplacement, true)
+	switch enabled := *k.Proxy.Enabled; {
+	case enabled && replaces:
+		r.l.Addf("kubernetes.proxy.enabled", "is true while Cilium replaces kube-proxy: set it to false, or cni.cilium.kubeProxyReplacement to false")
+	case !enabled && r.c.UsesCilium() && !replaces:
+		r.l.Addf("kubernetes.proxy.enabled", "is false while Cilium does not replace kube-proxy, so that no service would work: set it to true")
+	case !enabled && *r.c.CNI.Name == "flannel":
+		r.l.Addf("kubernetes.proxy.enabled", "is false and flannel does not replace kube-proxy, so that no service would work: set it to true, or cni.name to cilium")
+	}
+}
+
+func (r *rules) component(path string, c Component) {
+	keysMatch(r, path+".extraArgs", c.ExtraArgs, flagForm.MatchString, flagRule)
+	keysMatch(r, path+".env", c.Env, variableForm.MatchString, "is no name of an environment variable")
+}
+
+func (r *rules) apiServer(a APIServer) {
+	if a.OIDC != nil {
+		if _, ok := webURL(a.OIDC.IssuerURL, "https"); !ok {
+			r.l.Addf("kubernetes.apiServer.oidc.issuerUrl", "%q is not an https:// URL: the API server accepts no other issuer", a.OIDC.IssuerURL)
+		}
+	}
+	if a.AuditPolicy != nil && !isYAMLMap(*a.AuditPolicy) {
+		r.l.Addf("kubernetes.apiServer.auditPolicy", "is not an audit policy: write YAML of kind Policy, apiVersion audit.k8s.io/v1")
+	}
+	for _, name := range sortedKeys(a.AdmissionPlugins) {
+		if !isYAMLMap(a.AdmissionPlugins[name]) {
+			r.l.Addf(check.Key("kubernetes.apiServer.admissionPlugins", name), "is not the configuration of an admission plugin: write YAML")
+		}
+	}
+	if _, ok := a.AdmissionPlugins["PodSecurity"]; ok && Or(a.DisablePodSecurity, false) {
+		r.l.Addf("kubernetes.apiServer.disablePodSecurity", "is true while admissionPlugins configures PodSecurity: remove one of them")
+	}
+}
+
+func (r *rules) kubelet(k Kubelet) {
+	if k.ExtraConfig != nil && !isYAMLMap(*k.ExtraConfig) {
+		r.l.Addf("kubernetes.kubelet.extraConfig", "is not a block of KubeletConfiguration fields: write YAML")
+	}
+	for _, destination := range sortedKeys(k.ExtraMounts) {
+		at := check.Key("kubernetes.kubelet.extraMounts", destination)
+		if !path.IsAbs(destination) || path.Clean(destination) != destination {
+			r.l.Addf(at, "%q is no path on a node: write it from / on", destination)
+		}
+		r.each(at, k.ExtraMounts[destination], flagForm.MatchString, "is no mount option such as bind, rshared or rw")
+	}
+	r.addresses("kubernetes.kubelet.clusterDns", k.ClusterDNS)
+	r.selected("kubernetes.kubelet.nodeIpSubnets", k.NodeIPSubnets)
+}
+
+// selected checks a list of networks that may be excluded with an exclamation mark in front, and
+// that some address of every node is in one of them.
+func (r *rules) selected(path string, texts []string) {
+	var in []netip.Prefix
+	for i, text := range texts {
+		network, excluded := strings.CutPrefix(text, "!")
+		p, ok := r.cidr(check.Index(path, i), network)
+		if ok && !excluded {
+			in = append(in, p)
+		}
+	}
+	if len(in) == 0 {
+		return
+	}
+	for _, n := range r.c.Nodes {
+		if path == "kubernetes.etcd.advertisedSubnets" && !n.IsControlPlane() {
+			continue
+		}
+		found := len(n.Addresses()) == 0
+		for _, a := range n.Addresses() {
+			for _, p := range in {
+				found = found || p.Contains(a)
+			}
+		}
+		if !found {
+			r.l.Addf(path, "holds no address of node %s: add the network of its addresses", n.Name)
+		}
+	}
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package spec
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/talos-proxmox/talos-proxmox/internal/check"
+)
+
+// longestCertificate is how long client certificates live.
+const longestCertificate = Duration(365 * 24 * time.Hour)
+
+// replaceable are the fields whose edit replaces a VM, and which allowReplace can name.
+var replaceable = []string{"*", "bios", "efiDisk", "host", "image", "tpm", "vmId"}
+
+// lifecycle checks how a living cluster is changed and what is written beside the outputs.
+func (r *rules) lifecycle() {
+	c := r.c.Lifecycle
+	for name, d := range map[string]*Duration{
+		"readyTimeout": c.ReadyTimeout, "applyTimeout": c.ApplyTimeout, "upgradeTimeout": c.UpgradeTimeout,
+		"drainTimeout": c.DrainTimeout, "kubeconfigRenewal": c.KubeconfigRenewal,
+	} {
+		r.positive("lifecycle."+name, d)
+	}
+	if *c.KubeconfigRenewal >= longestCertificate {
+		r.l.Addf("lifecycle.kubeconfigRenewal", "is as long as certificates live, 8760h: write less, such as 720h")
+	}
+	for _, node := range sortedKeys(c.AllowReplace) {
+		at := check.Key("lifecycle.allowReplace", node)
+		r.knownNode(at, node)
+		for i, field := range c.AllowReplace[node] {
+			if !slices.Contains(replaceable, field) {
+				r.l.Addf(check.Index(at, i), "%s", notOneOf(field, replaceable))
+			}
+		}
+	}
+	for _, node := range sortedKeys(c.Replace) {
+		at := check.Key("lifecycle.replace", node)
+		r.knownNode(at, node)
+		if c.Replace[node] < 0 {
+			r.l.Addf(at, "%d is below 0: count up from 1", c.Replace[node])
+		}
+	}
+	for i, node := range c.Force {
+		if !labelForm.MatchString(node) {
+			r.l.Addf(check.Index("lifecycle.force", i), "%q is no name of a node", node)
+		}
+	}
+	r.output()
+}
+
+// knownNode records a name that no node has.
+func (r *rules) knownNode(path, name string) {
+	if _, ok := r.c.Node(name); ok {
+		return
+	}
+	names := make([]string, 0, len(r.c.Nodes))
+	for _, n := range r.c.Nodes {
+		names = append(names, n.Name)
+	}
+	hint := ": name a node of this cluster, or remove it"
+	if best := check.Nearest(name, names); best != "" {
+		hint = "; did you mean \"" + best + "\"?"
+	}
+	r.l.Addf(path, "there is no node %q%s", name, hint)
+}
+
+// output checks what is written beside the stack's outputs.
+func (r *rules) output() {
+	o := r.c.Output
+	seen := map[string]string{}
+	for _, f := range []struct {
+		path string
+		file *string
+	}{
+		{"output.kubeconfigFile", o.KubeconfigFile}, {"output.talosconfigFile", o.TalosconfigFile},
+		{"output.machineConfigDirectory", o.MachineConfigDirectory}, {"lifecycle.snapshotDirectory", r.c.Lifecycle.SnapshotDirectory},
+	} {
+		if f.file == nil {
+			continue
+		}
+		if strings.TrimSpace(*f.file) == "" {
+			r.l.Addf(f.path, "is empty: write a path, or remove it")
+		} else if other, twice := seen[*f.file]; twice {
+			r.l.Addf(f.path, "%q is also %s: choose another path", *f.file, other)
+		}
+		seen[*f.file] = f.path
+	}
+	if s := o.Store; s != nil {
+		r.store(*s)
+	}
+}
+
+func (r *rules) store(s CredentialStore) {
+	if s.KubeconfigName == nil && s.TalosconfigName == nil {
+		r.l.Addf("output.store", "needs kubeconfigName or talosconfigName")
+	}
+	if s.KubeconfigName != nil && s.TalosconfigName != nil && *s.KubeconfigName == *s.TalosconfigName {
+		r.l.Addf("output.store.talosconfigName", "%q is also the kubeconfig's name: choose another", *s.TalosconfigName)
+	}
+	if len(s.Command) > 0 && !slices.ContainsFunc(s.Command[1:], func(arg string) bool { return strings.Contains(arg, "{name}") }) {
+		r.l.Addf("output.store.command", "has no argument with {name}, so that both secrets would get one name: add it")
+	}
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package spec
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/talos-proxmox/talos-proxmox/internal/check"
+)
+
+// claims are values that only one holder may have, in the whole cluster and across hosts.
+type claims struct {
+	r      *rules
+	kind   string
+	holder map[string]string
+}
+
+// claim records a value that somebody else has.
+func (c *claims) claim(path, value, holder string) {
+	if other, twice := c.holder[value]; twice && other != holder {
+		c.r.l.Addf(path, "%s is the %s of %s too: choose another", value, c.kind, other)
+
+		return
+	}
+	c.holder[value] = holder
+}
+
+// unique checks what no two nodes may share.
+func (r *rules) unique() {
+	of := func(kind string) *claims { return &claims{r: r, kind: kind, holder: map[string]string{}} }
+	names, hostnames, ids, macs, addresses := of("name"), of("host name"), of("VM id"), of("MAC address"), of("address")
+	for i, n := range r.c.Nodes {
+		at := nodePath(n)
+		names.claim(at, n.Name, fmt.Sprintf("node %d", i+1))
+		if *n.Hostname != n.Name {
+			hostnames.claim(at+".hostname", *n.Hostname, n.Name)
+		} else {
+			hostnames.claim(at, *n.Hostname, n.Name)
+		}
+		if n.VMID != nil {
+			ids.claim(at+".vmId", fmt.Sprint(*n.VMID), n.Name)
+		}
+		if n.DataVMID != nil && (n.VMID == nil || *n.VMID != *n.DataVMID) {
+			ids.claim(at+".dataVmId", fmt.Sprint(*n.DataVMID), n.Name+" (data)")
+		}
+		for _, d := range n.Devices() {
+			path := check.Key(at+".networks", d.Name)
+			macs.claim(path+".mac", strings.ToLower(*d.MAC), n.Name+"/"+d.Name)
+			for _, p := range d.Prefixes() {
+				field := ".address"
+				if p.Addr().Is6() {
+					field = ".address6"
+				}
+				addresses.claim(path+field, p.Addr().String(), n.Name)
+			}
+		}
+	}
+	r.gatewaysFree(addresses.holder)
+}
+
+// gatewaysFree records gateways that are some node's address.
+func (r *rules) gatewaysFree(holder map[string]string) {
+	for _, n := range r.c.Nodes {
+		for _, d := range n.Devices() {
+			for field, g := range map[string]*string{".gateway": d.Gateway, ".gateway6": d.Gateway6} {
+				if g == nil {
+					continue
+				}
+				if node, taken := holder[*g]; taken && node != n.Name {
+					r.l.Addf(check.Key(nodePath(n)+".networks", d.Name)+field, "%s is the address of node %s: a gateway must be another machine", *g, node)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package spec
+
+import (
+	"regexp"
+	"slices"
+
+	"github.com/talos-proxmox/talos-proxmox/internal/check"
+)
+
+// Floors below which Talos refuses to run, or cannot.
+const (
+	ControlPlaneMemory = MiB(2048)
+	WorkerMemory       = MiB(1024)
+	OSDiskSize         = GiB(10)
+)
+
+// tooOld are CPU types without the instructions Talos needs (x86-64-v2).
+var tooOld = []string{"486", "athlon", "core2duo", "coreduo", "kvm32", "kvm64", "pentium", "pentium2", "pentium3", "phenom", "qemu32", "qemu64", "Conroe", "Penryn"}
+
+var (
+	cpuFlagForm = regexp.MustCompile(`^[+-][a-z0-9_.-]+$`)
+	cpuTypeForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]*$`)
+	hookForm    = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]*:snippets/\S+$`)
+	usbForm     = regexp.MustCompile(`^([0-9a-f]{4}:[0-9a-f]{4}|[0-9]+-[0-9]+(\.[0-9]+)*)$`)
+)
+
+func (r *rules) processor(at string, n NamedNode) {
+	switch {
+	case slices.Contains(tooOld, *n.CPUType):
+		r.l.Addf(at+".cpuType", "%s lacks instructions that Talos needs (x86-64-v2): use x86-64-v2-AES or host", *n.CPUType)
+	case !cpuTypeForm.MatchString(*n.CPUType):
+		r.l.Addf(at+".cpuType", "%q is no CPU type such as x86-64-v2-AES or host", *n.CPUType)
+	}
+	r.each(at+".cpuFlags", n.CPUFlags, cpuFlagForm.MatchString, "is no CPU flag: write +aes or -pcid")
+	if n.CPUAffinity != nil {
+		if !cpuListForm.MatchString(*n.CPUAffinity) {
+			r.l.Addf(at+".cpuAffinity", "%q is no list of host cores such as 0-3,8", *n.CPUAffinity)
+		}
+		r.onlyRoot(at + ".cpuAffinity")
+	}
+	if limit, cores := Or(n.CPULimit, 0), *n.CPU**n.Sockets; limit > cores {
+		r.l.Addf(at+".cpuLimit", "%d is more than the VM's %d cores: lower it, or remove it", limit, cores)
+	}
+	var sum MiB
+	for i, numa := range n.NUMANodes {
+		path := check.Index(at+".numaNodes", i)
+		if !cpuListForm.MatchString(numa.CPUs) {
+			r.l.Addf(path+".cpus", "%q is no list of cores such as 0-3", numa.CPUs)
+		}
+		if numa.HostNodes != nil && !cpuListForm.MatchString(*numa.HostNodes) {
+			r.l.Addf(path+".hostNodes", "%q is no list of host NUMA nodes such as 0", *numa.HostNodes)
+		}
+		sum += numa.Memory
+	}
+	if len(n.NUMANodes) == 0 {
+		return
+	}
+	if !*n.NUMA {
+		r.l.Addf(at+".numaNodes", "need numa: set it to true")
+	}
+	if sum != *n.Memory {
+		r.l.Addf(at+".numaNodes", "have %d MiB together, and the VM has %d MiB: make them equal", sum, *n.Memory)
+	}
+}
+
+func (r *rules) memory(at string, n NamedNode) {
+	memory := *n.Memory
+	switch {
+	case n.IsControlPlane() && memory < ControlPlaneMemory:
+		r.l.Addf(at+".memory", "%d MiB is too little for a control plane: Talos needs at least %d MiB", memory, ControlPlaneMemory)
+	case !n.IsControlPlane() && memory < WorkerMemory:
+		r.l.Addf(at+".memory", "%d MiB is too little for a worker: Talos needs at least %d MiB", memory, WorkerMemory)
+	}
+	floor := WorkerMemory
+	if n.IsControlPlane() {
+		floor = ControlPlaneMemory
+	}
+	switch balloon := *n.Balloon; {
+	case balloon > memory:
+		r.l.Addf(at+".balloon", "%d MiB is more than the memory, %d MiB: lower it, or set it to 0", balloon, memory)
+	case balloon > 0 && balloon < floor:
+		r.l.Addf(at+".balloon", "%d MiB would let the host shrink the guest below what Talos needs, %d MiB: raise it, or set it to 0", balloon, floor)
+	}
+	if n.Hugepages == nil {
+		if Or(n.KeepHugepages, false) {
+			r.l.Addf(at+".keepHugepages", "needs hugepages: set them, or remove it")
+		}
+
+		return
+	}
+	if !*n.NUMA {
+		r.l.Addf(at+".hugepages", "need numa: set it to true")
+	}
+	if size := map[string]MiB{"2": 2, "1024": 1024}[*n.Hugepages]; size > 0 && memory%size != 0 {
+		r.l.Addf(at+".memory", "%d MiB is no multiple of the huge pages' %d MiB", memory, size)
+	}
+}
+
+func (r *rules) firmware(at string, n NamedNode) {
+	ovmf := *n.BIOS == "ovmf"
+	if n.EFIDisk != nil {
+		if !ovmf {
+			r.l.Addf(at+".efiDisk", "needs bios ovmf, and bios is %s: change one of them", *n.BIOS)
+		}
+		r.datastore(at+".efiDisk.datastore", n.EFIDisk.Datastore)
+	}
+	if n.TPM != nil {
+		r.datastore(at+".tpm.datastore", n.TPM.Datastore)
+	}
+	img := r.c.Image(n)
+	if Or(img.SecureBoot, false) {
+		if !ovmf {
+			r.l.Addf(at+".bios", "is %s, and image %s has secure boot: set bios to ovmf", *n.BIOS, *n.Node.Image)
+		} else if Or(n.EFIDisk.PreEnrolledKeys, false) {
+			r.l.Addf(at+".efiDisk.preEnrolledKeys", "enrols Microsoft's keys, with which Talos does not boot: set it to false")
+		}
+	}
+	if Or(img.Arch, "amd64") == "arm64" && !ovmf {
+		r.l.Addf(at+".bios", "is %s, and image %s is for arm64: set bios to ovmf", *n.BIOS, *n.Node.Image)
+	}
+}
+
+// guest checks the agent, display, start and the rest of the VM.
+func (r *rules) guest(at string, n NamedNode) {
+	if img := r.c.Image(n); *n.Agent && img.SchematicFile == nil && !hasExtension(img, AgentExtension) {
+		r.l.Addf(at+".agent", "is true, and image %s has no %s: add the extension, or set agent to false", *n.Node.Image, AgentExtension)
+	}
+	r.positive(at+".agentTimeout", n.AgentTimeout)
+	r.each(at+".tags", n.Tags, tagForm.MatchString, tagRule)
+	if n.Pool != nil && !datastoreForm.MatchString(*n.Pool) {
+		r.l.Addf(at+".pool", "%q is no name of a resource pool", *n.Pool)
+	}
+	if n.KVMArguments != nil {
+		r.onlyRoot(at + ".kvmArguments")
+	}
+	if n.HookScript != nil {
+		if !hookForm.MatchString(*n.HookScript) {
+			r.l.Addf(at+".hookScript", "%q is no file id of a snippet such as local:snippets/hook.sh", *n.HookScript)
+		}
+		r.onlyRoot(at + ".hookScript")
+	}
+	if v := n.VGA; v != nil {
+		if v.Memory != nil && (*v.Type == "none" || len(*v.Type) == 7 && (*v.Type)[:6] == "serial") {
+			r.l.Addf(at+".vga.memory", "is for a display, and the type is %s: remove it", *v.Type)
+		}
+		if *v.Type == "serial0" && !*n.SerialConsole {
+			r.l.Addf(at+".vga.type", "is serial0, and serialConsole is false: set it to true")
+		}
+	}
+	if n.HA != nil && n.HA.Group != nil && *r.c.Proxmox.Version >= 9 {
+		r.l.Addf(at+".ha.group", "there are no HA groups in Proxmox VE %d: remove it, and write an HA rule in Proxmox", *r.c.Proxmox.Version)
+	}
+	r.datastore(at+".cloudInitDatastore", n.CloudInitDatastore)
+	if n.DataVMID != nil && n.VMID != nil && *n.DataVMID == *n.VMID {
+		r.l.Addf(at+".dataVmId", "%d is the node's own id: choose one that no VM has", *n.DataVMID)
+	}
+}
+
+func (r *rules) usb(at string, n NamedNode) {
+	for i, u := range n.USB {
+		path := check.Index(at+".usb", i)
+		switch {
+		case (u.Mapping == nil) == (u.Host == nil):
+			r.l.Addf(path, "needs either mapping or host")
+		case u.Host != nil && !usbForm.MatchString(*u.Host):
+			r.l.Addf(path+".host", "%q is no USB device: write vendor:product (0bda:2838) or bus-port (1-2)", *u.Host)
+		case u.Host != nil:
+			r.onlyRoot(path + ".host")
+		}
+	}
+}
