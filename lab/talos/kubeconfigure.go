@@ -34,9 +34,11 @@ func kubernetesConfig(nodes []*node) (KubernetesConfig, error) {
 	if err != nil {
 		return KubernetesConfig{Name: cl.Name()}, err
 	}
-	audit, err := yaml.Marshal(cl.APIServer().AuditPolicy())
-	if err != nil {
-		return KubernetesConfig{Name: cl.Name()}, fmt.Errorf("encoding the audit policy: %w", err)
+	var audit []byte
+	if policy := cl.APIServer().AuditPolicy(); len(policy) > 0 {
+		if audit, err = yaml.Marshal(policy); err != nil {
+			return KubernetesConfig{Name: cl.Name()}, fmt.Errorf("encoding the audit policy: %w", err)
+		}
 	}
 
 	return KubernetesConfig{

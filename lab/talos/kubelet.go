@@ -107,7 +107,8 @@ func (ns *Nodes) servingGroup(n *node) (*etcdGroup, *node) {
 	return nil, nil
 }
 
-// runKubelet keeps the Node registered with one API server until that, or the node's spec, changes.
+// runKubelet keeps the Node registered with one API server until that goes. A changed spec takes
+// over from the former one, as a kubelet that restarts leaves its pods alone.
 func (n *node) runKubelet(ctx context.Context, g *etcdGroup) {
 	api, apiChanged := g.kube.api()
 	if api == nil {
@@ -115,26 +116,18 @@ func (n *node) runKubelet(ctx context.Context, g *etcdGroup) {
 
 		return
 	}
-
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-
 	if isControlPlane(n.config()) && !n.kubeletUp() {
 		if n.m.Clock.Sleep(ctx, staticPods) != nil {
 			return
 		}
 	}
 
+	ctx, cancel := context.WithCancel(ctx)
 	spec := n.nodeSpec()
-	done := make(chan struct{})
-	var nodeErr error
-	go func() {
-		defer close(done)
-		nodeErr = api.Node(ctx, spec)
-	}()
+	current := runNode(ctx, api, spec)
 	defer func() {
 		cancel()
-		<-done
+		<-current.done
 	}()
 	n.setKubelet(true)
 
@@ -147,8 +140,10 @@ func (n *node) runKubelet(ctx context.Context, g *etcdGroup) {
 				return
 			}
 		}
-		if !equalNodeSpec(spec, n.nodeSpec()) {
-			return
+		if next := n.nodeSpec(); !equalNodeSpec(spec, next) && len(next.Addresses) > 0 {
+			former := current
+			spec, current = next, runNode(ctx, api, next)
+			<-former.done
 		}
 
 		select {
@@ -156,9 +151,9 @@ func (n *node) runKubelet(ctx context.Context, g *etcdGroup) {
 			n.setKubelet(false)
 
 			return
-		case <-done:
-			if nodeErr != nil && ctx.Err() == nil {
-				n.console("kubelet", "error", nodeErr)
+		case <-current.done:
+			if current.err != nil && ctx.Err() == nil {
+				n.console("kubelet", "error", current.err)
 				n.waitPoke(ctx, kubeletRetry)
 			}
 
@@ -169,6 +164,22 @@ func (n *node) runKubelet(ctx context.Context, g *etcdGroup) {
 		case <-n.pokes():
 		}
 	}
+}
+
+// nodeRun is a kubelet that runs with one spec.
+type nodeRun struct {
+	done chan struct{}
+	err  error
+}
+
+func runNode(ctx context.Context, api KubernetesCluster, spec NodeSpec) *nodeRun {
+	r := &nodeRun{done: make(chan struct{})}
+	go func() {
+		defer close(r.done)
+		r.err = api.Node(ctx, spec)
+	}()
+
+	return r
 }
 
 func (n *node) nodeSpec() NodeSpec {

@@ -25,7 +25,8 @@ type KubernetesCluster interface {
 	Addr() string
 	// AdminConfig reaches the API server as a member of system:masters.
 	AdminConfig() *rest.Config
-	// Node runs a kubelet until ctx ends: it registers the Node object and keeps it alive.
+	// Node runs a kubelet until ctx ends: it registers the Node object and keeps it alive. A second
+	// call for the same name takes over, and the first returns an error.
 	Node(ctx context.Context, n NodeSpec) error
 	// Stop ends the API server and keeps its data.
 	Stop() error

@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/tls"
 	"net"
+	"time"
 
 	"github.com/siderolabs/talos/pkg/machinery/constants"
 	"google.golang.org/grpc"
@@ -70,7 +71,28 @@ func (n *node) listenAPI(s *grpc.Server) (stop func()) {
 
 	return func() {
 		closeListeners()
+		stopServer(s)
+	}
+}
+
+// stopGrace is how long, in real time, a server that stops lets answers go out.
+const stopGrace = 200 * time.Millisecond
+
+// stopServer lets calls that were answered reach their caller, and cuts the others off.
+func stopServer(s *grpc.Server) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.GracefulStop()
+	}()
+	t := time.NewTimer(stopGrace)
+	defer t.Stop()
+
+	select {
+	case <-done:
+	case <-t.C:
 		s.Stop()
+		<-done
 	}
 }
 

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+// Package onkube gives the lab's Talos nodes the lab's Kubernetes.
+package onkube
+
+import (
+	"context"
+
+	"github.com/talos-proxmox/talos-proxmox/lab/kube"
+	"github.com/talos-proxmox/talos-proxmox/lab/talos"
+)
+
+// Kubernetes starts real API servers for [talos.Options].
+type Kubernetes struct {
+	// Binary is the path of lab-kubernetes. Required.
+	Binary string
+	// Images tells why a container image cannot be pulled, nil when it can. Nil: every image exists.
+	Images func(ref string) error
+}
+
+// Start implements [talos.Kubernetes].
+func (k Kubernetes) Start(ctx context.Context, c talos.KubernetesConfig) (talos.KubernetesCluster, error) {
+	running, err := kube.Start(ctx, kube.Config{
+		Name: c.Name, Dir: c.Dir, Binary: k.Binary,
+		CACert: c.CACert, CAKey: c.CAKey,
+		AggregatorCACert: c.AggregatorCACert, AggregatorCAKey: c.AggregatorCAKey,
+		ServiceAccountKey: c.ServiceAccountKey,
+		CertSANs:          c.CertSANs, ServiceCIDRs: c.ServiceCIDRs, PodCIDRs: c.PodCIDRs, DNSDomain: c.DNSDomain,
+		EncryptionConfig: c.EncryptionConfig, APIServerArgs: c.APIServerArgs, AuditPolicy: c.AuditPolicy,
+		Version: c.Version, Restore: c.Restore, Clock: c.Clock, Trace: c.Trace, Images: k.Images,
+	})
+	if err != nil {
+		return nil, err //nolint:wrapcheck // names the cluster itself
+	}
+
+	return cluster{running}, nil
+}
+
+type cluster struct{ *kube.Cluster }
+
+// Node implements [talos.KubernetesCluster].
+func (c cluster) Node(ctx context.Context, n talos.NodeSpec) error {
+	spec := kube.NodeSpec{
+		Name: n.Name, Addresses: n.Addresses, ControlPlane: n.ControlPlane,
+		Labels: n.Labels, Annotations: n.Annotations, Taints: n.Taints,
+		KubeletVersion: n.KubeletVersion, OSImage: n.OSImage, KernelVersion: n.KernelVersion,
+		ContainerRuntime: n.ContainerRuntime, CPU: n.CPU, MemoryMiB: n.MemoryMiB,
+	}
+	for _, p := range n.StaticPods {
+		spec.StaticPods = append(spec.StaticPods, kube.StaticPod(p))
+	}
+
+	return c.Cluster.Node(ctx, spec) //nolint:wrapcheck // names the node itself
+}
+
+var _ talos.KubernetesSnapshotter = cluster{}
