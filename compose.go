@@ -14,7 +14,6 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/components"
 	"github.com/talos-proxmox/talos-proxmox/internal/image"
 	"github.com/talos-proxmox/talos-proxmox/internal/machineconfig"
-	"github.com/talos-proxmox/talos-proxmox/internal/manifests"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 	"github.com/talos-proxmox/talos-proxmox/stack"
 )
@@ -80,13 +79,8 @@ func dayZero(cfg spec.Config) (day, error) {
 		}
 		d.installers[n.Name] = image.Installer(img, schematic.ID, *cfg.Talos.Version)
 	}
-	withFlux, err := components.FluxDayZero(cfg)
-	if err != nil {
-		return d, err
-	}
-	d.manifests, err = manifests.DayZero(withFlux, manifests.Options{Dir: projectDir()})
 
-	return d, err
+	return d, nil
 }
 
 // providers are the plugins' instances that the whole program uses.

@@ -67,7 +67,7 @@ func NewFluxBootstrap(
 	if err := ctx.RegisterComponentResource(FluxBootstrapType, name, f, opts...); err != nil {
 		return nil, fmt.Errorf("registering Flux bootstrap %q: %w", name, err)
 	}
-	provider, err := NewKubernetesProvider(ctx, name, args.ClusterName, args.Kubeconfig, pulumi.Parent(f))
+	provider, err := NewKubernetesProvider(ctx, name+"-kubernetes", args.ClusterName, args.Kubeconfig, pulumi.Parent(f))
 	if err != nil {
 		return nil, err
 	}

@@ -11,8 +11,6 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	"github.com/pulumiverse/pulumi-talos/sdk/go/talos/cluster"
 	"github.com/pulumiverse/pulumi-talos/sdk/go/talos/machine"
-
-	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
 // bootstrap starts etcd on the first control plane as soon as that node has its configuration. It is

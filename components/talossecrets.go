@@ -15,40 +15,73 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// clusterSecrets are a cluster's certificates and keys, all secret.
-type clusterSecrets struct {
+// TalosSecretsType is the token of [TalosSecrets]. Changing it loses every cluster's secrets.
+const TalosSecretsType = "talos-proxmox:components:TalosSecrets"
+
+// TalosSecrets are a cluster's certificates and keys: generated once, or those of an existing cluster.
+// They come before the machines, so that what happens to a machine can look at the cluster first.
+type TalosSecrets struct {
+	pulumi.ResourceState
+
+	// Talosconfig of an administrator, a secret; known as soon as the secrets are.
+	Talosconfig pulumi.StringOutput `pulumi:"talosconfig"`
+
+	config spec.Config
+	access *lateAccess
+	// resource that keeps them in state.
+	resource pulumi.Resource
 	// bundle resolves to a *secrets.Bundle.
 	bundle pulumi.Output
 	// client certificate of an administrator of the Talos API, each base64 of PEM.
 	ca, certificate, key pulumi.StringOutput
 }
 
-// newClusterSecrets generates a cluster's secrets once, or takes those of an existing cluster.
-func newClusterSecrets(
+// NewTalosSecrets registers the secrets of a cluster. Of the configuration it takes the contract at
+// creation, an adopted bundle, protection, and the nodes' addresses for the talosconfig. The name must
+// be unique among the program's clusters.
+func NewTalosSecrets(
 	ctx *pulumi.Context, name string, cfg spec.Config, opts ...pulumi.ResourceOption,
-) (*clusterSecrets, error) {
-	opts = append(opts, pulumi.Protect(spec.Or(cfg.Cluster.Protect, false)))
-	if cfg.Cluster.SecretsBundle != nil {
-		return adoptSecrets(ctx, name, *cfg.Cluster.SecretsBundle, opts...)
+) (*TalosSecrets, error) {
+	cfg = cfg.WithDefaults()
+	s := &TalosSecrets{config: cfg, access: newLateAccess(clusterOf(cfg))}
+	if err := ctx.RegisterComponentResource(TalosSecretsType, name, s, opts...); err != nil {
+		return nil, fmt.Errorf("registering the secrets of cluster %q: %w", name, err)
 	}
+	within := []pulumi.ResourceOption{pulumi.Parent(s)}
+	if spec.Or(cfg.Cluster.Protect, false) {
+		within = append(within, pulumi.Protect(true))
+	}
+	register := s.generate
+	if cfg.Cluster.SecretsBundle != nil {
+		register = s.adopt
+	}
+	if err := register(ctx, name, within...); err != nil {
+		return nil, err
+	}
+	s.Talosconfig = s.talosconfig(ctx)
 
+	return s, ctx.RegisterResourceOutputs(s, pulumi.Map{"talosconfig": s.Talosconfig})
+}
+
+// generate makes the secrets when the cluster is created.
+func (s *TalosSecrets) generate(ctx *pulumi.Context, name string, opts ...pulumi.ResourceOption) error {
 	// A lower version here would make every certificate anew and the cluster would be lost.
 	opts = append(opts, pulumi.IgnoreChanges([]string{"talosVersion"}),
 		pulumi.AdditionalSecretOutputs([]string{"clientConfiguration", "machineSecrets"}))
 	r, err := machine.NewSecrets(ctx, name+"-secrets", &machine.SecretsArgs{
-		TalosVersion: pulumi.String(spec.Or(cfg.Talos.Contract, "")),
+		TalosVersion: pulumi.String(spec.Or(s.config.Talos.Contract, "")),
 	}, opts...)
 	if err != nil {
-		return nil, fmt.Errorf("registering the secrets of cluster %q: %w", name, err)
+		return fmt.Errorf("registering the secrets of cluster %q: %w", name, err)
 	}
 	client := pulumi.ToSecret(r.ClientConfiguration).(machine.ClientConfigurationOutput) //nolint:forcetypeassert // ToSecret keeps the type
+	s.resource = r
+	s.bundle = pulumi.ToSecret(r.MachineSecrets.ApplyT(func(m machine.MachineSecrets) (*secrets.Bundle, error) {
+		return secretsOf(m).Bundle() //nolint:wrapcheck // says everything
+	}))
+	s.ca, s.certificate, s.key = client.CaCertificate(), client.ClientCertificate(), client.ClientKey()
 
-	return &clusterSecrets{
-		bundle: pulumi.ToSecret(r.MachineSecrets.ApplyT(func(s machine.MachineSecrets) (*secrets.Bundle, error) {
-			return secretsOf(s).Bundle() //nolint:wrapcheck // says everything
-		})),
-		ca: client.CaCertificate(), certificate: client.ClientCertificate(), key: client.ClientKey(),
-	}, nil
+	return nil
 }
 
 // secretsOf are the provider's secrets without its SDK.
@@ -76,33 +109,62 @@ func secretsOf(s machine.MachineSecrets) machineconfig.Secrets {
 // and kept in state.
 const adoptedCertificateLifetime = 10 * 365 * 24 * time.Hour
 
-// adoptSecrets takes the secrets of an existing cluster, in the form of "talosctl gen secrets", and
-// makes an administrator's certificate from them once.
-func adoptSecrets(
-	ctx *pulumi.Context, name string, given spec.Secret, opts ...pulumi.ResourceOption,
-) (*clusterSecrets, error) {
-	parsed, err := machineconfig.ParseSecrets(given.Reveal())
+// adopt takes the secrets of an existing cluster, in the form of "talosctl gen secrets", and makes an
+// administrator's certificate from them once.
+func (s *TalosSecrets) adopt(ctx *pulumi.Context, name string, opts ...pulumi.ResourceOption) error {
+	parsed, err := machineconfig.ParseSecrets(s.config.Cluster.SecretsBundle.Reveal())
 	if err != nil {
-		return nil, fmt.Errorf("cluster %q: cluster.secretsBundle: %w", name, err)
+		return fmt.Errorf("cluster %q: cluster.secretsBundle: %w", name, err)
 	}
 	bundle, err := parsed.Bundle()
 	if err != nil {
-		return nil, fmt.Errorf("cluster %q: cluster.secretsBundle: %w", name, err)
+		return fmt.Errorf("cluster %q: cluster.secretsBundle: %w", name, err)
 	}
 	client, err := machineconfig.NewClientConfiguration(bundle, time.Now(), adoptedCertificateLifetime)
 	if err != nil {
-		return nil, fmt.Errorf("cluster %q: cluster.secretsBundle: %w", name, err)
+		return fmt.Errorf("cluster %q: cluster.secretsBundle: %w", name, err)
 	}
 	stored, err := keep(ctx, name+"-client", pulumi.StringMap{
 		"certificate": pulumi.String(client.ClientCertificate),
 		"key":         pulumi.String(client.ClientKey),
 	}, opts...)
 	if err != nil {
-		return nil, err
+		return err
+	}
+	s.resource = stored.resource
+	s.bundle = pulumi.ToSecret(stored.value("key").ApplyT(func(string) *secrets.Bundle { return bundle }))
+	s.ca = secretString(pulumi.String(client.CaCertificate))
+	s.certificate, s.key = stored.value("certificate"), stored.value("key")
+
+	return nil
+}
+
+// talosconfig is the administrator's talosconfig: endpoints are the control planes, nodes are all.
+// It also tells the hooks how to reach the nodes.
+func (s *TalosSecrets) talosconfig(ctx *pulumi.Context) pulumi.StringOutput {
+	file := fileAtUp(ctx, s.config.Output.TalosconfigFile)
+	config := pulumi.All(s.ca, s.certificate, s.key).ApplyT(func(v []any) (string, error) {
+		client := machineconfig.ClientConfiguration{}
+		for i, field := range []*string{&client.CaCertificate, &client.ClientCertificate, &client.ClientKey} {
+			*field, _ = v[i].(string)
+		}
+		text, err := machineconfig.Talosconfig(s.config, client)
+		if err != nil {
+			return "", err //nolint:wrapcheck // says everything
+		}
+		s.access.set(text)
+
+		return text, writePrivate(file, text)
+	})
+
+	return pulumi.ToSecret(config).(pulumi.StringOutput) //nolint:forcetypeassert // ToSecret keeps the type
+}
+
+// fileAtUp is where a credential is written; empty when none is asked for, and at preview.
+func fileAtUp(ctx *pulumi.Context, path *string) string {
+	if ctx.DryRun() {
+		return ""
 	}
 
-	return &clusterSecrets{
-		bundle: pulumi.ToSecret(stored.value("key").ApplyT(func(string) *secrets.Bundle { return bundle })),
-		ca:     secretString(pulumi.String(client.CaCertificate)), certificate: stored.value("certificate"), key: stored.value("key"),
-	}, nil
+	return spec.Or(path, "")
 }
