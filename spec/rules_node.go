@@ -39,6 +39,7 @@ func (r *rules) node(n NamedNode) {
 	r.usb(at, n)
 	r.disks(at, n)
 	r.networks(at, n)
+	r.hardware(at, n)
 	r.kubernetesNode(at, n)
 }
 

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package spec
+
+import (
+	"reflect"
+
+	"github.com/talos-proxmox/talos-proxmox/internal/check"
+)
+
+// ValidateNodes records what is wrong with the nodes themselves, whatever else the cluster is made
+// of: for a caller that has nodes and no cluster.
+func (c Config) ValidateNodes(l *check.List) {
+	r := &rules{said: c, c: c.WithDefaults(), l: l}
+	for _, n := range r.c.Nodes {
+		checkTags(nodePath(n), reflect.ValueOf(n.Node), r.l)
+		r.node(n)
+	}
+}
+
+// hardware checks what Proxmox VE refuses, or what its provider silently does otherwise.
+func (r *rules) hardware(at string, n NamedNode) {
+	r.speeds(at, n)
+	for i, d := range n.Devices() {
+		if d.Index > i {
+			r.l.Addf(check.Key(at+".networks", d.Name)+".index",
+				"%d leaves a gap, since %d networks come before it: make it %d", d.Index, i, i)
+
+			break
+		}
+	}
+	img := r.c.Image(n)
+	if Or(img.Arch, "amd64") == "arm64" {
+		r.onlyRoot(at + ".image")
+		if n.OSDisk.Interface() == armCloudInit {
+			r.l.Addf(at+".osDisk.unitNumber", "%s is the cloud-init drive's: choose another slot", armCloudInit)
+		}
+	}
+	if n.HA == nil {
+		return
+	}
+	if Or(img.Boot, "iso") == "iso" && img.DatastoreHost == nil && Or(n.CDROM, true) {
+		r.l.Addf(at+".ha", "needs an image that every host has, since Proxmox starts no VM whose ISO is missing: "+
+			"set datastoreHost of image %s, or cdRom to false once the node is installed", *n.Node.Image)
+	}
+	if n.GPU != nil && len(n.GPU.Devices) > 0 {
+		r.l.Addf(at+".ha", "cannot move a VM that has a device of its host: remove gpu.devices, or ha")
+	}
+}
+
+// armCloudInit is the slot of the cloud-init drive on ARM machines, which have no IDE.
+const armCloudInit = "scsi30"
+
+// speeds refuses limits that differ between disks: the provider gives those of the first to all.
+func (r *rules) speeds(at string, n NamedNode) {
+	for _, name := range sortedKeys(n.Disks) {
+		if !reflect.DeepEqual(n.Disks[name].Speed, n.OSDisk.Speed) {
+			r.l.Addf(check.Key(at+".disks", name)+".speed",
+				"must be the same as osDisk.speed: the Proxmox provider gives the first disk's limits to all")
+		}
+	}
+}
