@@ -108,7 +108,7 @@ func TestSnapshotRestores(t *testing.T) {
 			require.NoError(t, err)
 			conf.Restore = snapshot
 		}
-		_, err := names.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+		_, err := names.Create(t.Context(), configMap(name), metav1.CreateOptions{})
 		require.NoError(t, err)
 	}
 	require.NoError(t, c.Stop())
@@ -120,4 +120,8 @@ func TestSnapshotRestores(t *testing.T) {
 	require.EqualError(t, err, `configmaps "lost" not found`)
 	require.NoError(t, c.Destroy())
 	require.NoDirExists(t, conf.Dir)
+}
+
+func configMap(name string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }

@@ -56,17 +56,25 @@ type container struct {
 	restarts        int32
 }
 
-// newContainer makes a container that has yet to start. One that ran before counts a restart.
-func newContainer(spec *corev1.Container, known []corev1.ContainerStatus, ran *bool) *container {
-	c := &container{spec: spec}
+// newContainer makes a container that has yet to start. One that ran in an earlier boot counts a
+// restart; one of this boot goes on where it is.
+func (k *kubelet) newContainer(spec *corev1.Container, as kind, known []corev1.ContainerStatus) *container {
+	c := &container{spec: spec, kind: as}
+
 	for _, status := range known {
 		if status.Name != spec.Name {
 			continue
 		}
 		c.restarts = status.RestartCount
-		if status.State.Running != nil {
+		if ran := status.State.Running; ran != nil && k.resumed {
+			k.begin(c, ran.StartedAt.Time)
+			c.ready = status.Ready
+		} else if ran != nil {
 			c.restarts++
-			*ran = true
+		}
+		if end := status.State.Terminated; end != nil && k.resumed {
+			c.exit(end.FinishedAt.Time, end.ExitCode, end.Reason, end.Message)
+			c.started = end.StartedAt
 		}
 	}
 
@@ -74,8 +82,7 @@ func newContainer(spec *corev1.Container, known []corev1.ContainerStatus, ran *b
 }
 
 // step moves a container on and tells after which time to look again, 0 when nothing is awaited.
-func (k *kubelet) step(ctx context.Context, pod *corev1.Pod, s *podState, c *container, as kind) time.Duration {
-	c.kind = as
+func (k *kubelet) step(ctx context.Context, pod *corev1.Pod, s *podState, c *container) time.Duration {
 	now := k.now()
 
 	if c.phase == waiting {
@@ -108,7 +115,7 @@ func (k *kubelet) prepare(
 		return c.due.Sub(now)
 	}
 
-	if err := k.imageError(c.spec.Image); err != nil {
+	if err := k.imageError(c.spec); err != nil {
 		// The kubelet shows the error of the pull and the wait for the next one in turn.
 		back := fmt.Sprintf("Back-off pulling image %q: ErrImagePull: %s", c.spec.Image, err)
 		if c.reason == "ErrImagePull" {
@@ -138,12 +145,12 @@ func (k *kubelet) prepare(
 	return 0
 }
 
-func (k *kubelet) imageError(ref string) error {
-	if k.images == nil || k.pulled[ref] {
+func (k *kubelet) imageError(c *corev1.Container) error {
+	if k.images == nil || k.pulled[c.Image] && c.ImagePullPolicy != corev1.PullAlways {
 		return nil
 	}
 
-	return k.images(ref)
+	return k.images(c.Image)
 }
 
 // begin starts the container; its probes succeed the first time they are asked.

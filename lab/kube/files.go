@@ -64,18 +64,24 @@ func writeFiles(c Config) (*authority, error) {
 	if err != nil {
 		return nil, err
 	}
-	if files[apiServer+certSuffix], files[apiServer+keySuffix], err = ca.server("kube-apiserver", sans); err != nil {
-		return nil, err
+	for _, issue := range []struct {
+		path string
+		run  func() (cert, key []byte, err error)
+	}{
+		{apiServer, func() ([]byte, []byte, error) { return ca.server("kube-apiserver", sans) }},
+		{frontProxy, func() ([]byte, []byte, error) { return aggregator.client("front-proxy-client", "") }},
+	} {
+		if files[issue.path+certSuffix], files[issue.path+keySuffix], err = issue.run(); err != nil {
+			return nil, err
+		}
 	}
-	if files[frontProxy+certSuffix], files[frontProxy+keySuffix], err = aggregator.client("front-proxy-client", ""); err != nil {
-		return nil, err
-	}
-	// One strong identity spares the controllers a service account and a connection each.
-	if files[controllerManager+kubeconfigSuffix], err = ca.kubeconfig("system:kube-controller-manager", "system:masters"); err != nil {
-		return nil, err
-	}
-	if files[scheduler+kubeconfigSuffix], err = ca.kubeconfig("system:kube-scheduler", "system:masters"); err != nil {
-		return nil, err
+	for path, user := range map[string]string{
+		controllerManager: "system:kube-controller-manager", scheduler: "system:kube-scheduler",
+	} {
+		// The strongest group spares the controllers a service account and a connection each.
+		if files[path+kubeconfigSuffix], err = ca.kubeconfig(user, "system:masters"); err != nil {
+			return nil, err
+		}
 	}
 	if files[configFile], err = processConfig(c); err != nil {
 		return nil, err

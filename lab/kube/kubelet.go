@@ -4,6 +4,7 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -38,6 +39,10 @@ type kubelet struct {
 	nudge  chan struct{} // asks for a node status at once
 	events record.EventRecorder
 
+	// Of the registration, which comes before the loops.
+	found   bool
+	resumed bool // the Node showed this boot when the kubelet started
+
 	// Of the pods' worker alone.
 	states map[types.UID]*podState
 	pulled map[string]bool
@@ -58,25 +63,28 @@ func newKubelet(
 		nudge:  make(chan struct{}, 1),
 		states: map[types.UID]*podState{},
 		pulled: map[string]bool{},
-		bootID: string(uuid.NewUUID()),
+		bootID: cmp.Or(n.BootID, string(uuid.NewUUID())),
 	}
 }
 
 // adopt takes over what a former kubelet of the same boot knew.
 func (k *kubelet) adopt(former *kubelet) {
 	k.states, k.pulled = former.states, former.pulled
-	k.bootID, k.network, k.podCIDRs = former.bootID, former.network, former.podCIDRs
+	k.network, k.podCIDRs = former.network, former.podCIDRs
+	if k.spec.BootID == "" {
+		k.bootID = former.bootID
+	}
 }
 
-// run runs the kubelet until ctx ends.
-func (k *kubelet) run(ctx context.Context) {
+// run runs the kubelet until ctx ends, or fails when the API server refuses the Node for good.
+func (k *kubelet) run(ctx context.Context) error {
 	broadcaster := record.NewBroadcaster(record.WithContext(ctx))
 	defer broadcaster.Shutdown()
 	broadcaster.StartRecordingToSink(&typed.EventSinkImpl{Interface: k.client.CoreV1().Events("")})
 	k.events = broadcaster.NewRecorder(scheme(), corev1.EventSource{Component: "kubelet", Host: k.spec.Name})
 
-	if err := poll(ctx, 200*time.Millisecond, k.register); err != nil {
-		return
+	if err := k.awaitRegistration(ctx); err != nil {
+		return err
 	}
 
 	factory := informers.NewSharedInformerFactoryWithOptions(k.client, 0,
@@ -106,6 +114,8 @@ func (k *kubelet) run(ctx context.Context) {
 
 	<-ctx.Done()
 	k.queue.ShutDown()
+
+	return nil
 }
 
 func (k *kubelet) enqueue(object any) {

@@ -46,6 +46,10 @@ type NodeSpec struct {
 	CPU int
 	// MemoryMiB is the node's memory; 0 counts as 1024.
 	MemoryMiB int
+	// BootID tells boots of the node apart. A kubelet that starts in the boot that the Node shows finds
+	// its containers running; else they start anew, and count a restart. Empty: every call of
+	// [Cluster.Node] that takes no running kubelet over is a boot of its own.
+	BootID string
 	// StaticPods are the pods that the kubelet runs on its own and mirrors to the API.
 	StaticPods []StaticPod
 }
@@ -61,8 +65,8 @@ type StaticPod struct {
 // Node runs the kubelet of a node until ctx ends; it then returns nil and leaves the Node and its
 // pods as they are, so that the control plane finds it silent. A second call for the same name takes
 // the node over without a restart of its pods, and the first returns [ErrReplaced]. A call after the
-// former one has ended is a reboot: containers start anew. It returns an error at once when the spec
-// is not usable, and [ErrStopped] when the cluster stops.
+// former one has ended is a reboot, unless [NodeSpec.BootID] says otherwise. It returns an error when
+// the API server does not accept the Node, and [ErrStopped] when the cluster stops.
 func (c *Cluster) Node(ctx context.Context, n NodeSpec) error {
 	if n.Name == "" || len(n.Addresses) == 0 {
 		return fmt.Errorf("running kubelet of node %q: a name and an address are needed", n.Name)
@@ -87,7 +91,9 @@ func (c *Cluster) Node(ctx context.Context, n NodeSpec) error {
 	defer cancel(nil)
 	r.started(cancel)
 
-	k.run(ctx)
+	if err := k.run(ctx); err != nil && ctx.Err() == nil {
+		return fmt.Errorf("running kubelet of node %q: %w", n.Name, err)
+	}
 	if cause := context.Cause(ctx); errors.Is(cause, ErrReplaced) || errors.Is(cause, ErrStopped) {
 		return fmt.Errorf("running kubelet of node %q: %w", n.Name, cause)
 	}

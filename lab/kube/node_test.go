@@ -5,6 +5,7 @@ package kube_test
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
 	"testing"
 	"time"
@@ -85,24 +86,52 @@ func TestNodeLife(t *testing.T) {
 	require.NoError(t, <-ended)
 	c.awaitNode(t, "cp-1", corev1.ConditionUnknown)
 
-	t.Log("a restart of the control plane keeps the data")
+	t.Log("a reboot starts containers anew")
+	second.BootID = "boot-2"
+	c.run(t.Context(), second)
+	c.awaitNode(t, "cp-1", corev1.ConditionTrue)
+	require.Equal(t, "boot-2", c.get(t, "cp-1").Status.NodeInfo.BootID)
+	c.awaitRestarts(t, 1)
+
+	t.Log("a restart of the control plane keeps the data, and one of the kubelet its containers")
 	require.NoError(t, c.Stop())
 	require.ErrorIs(t, c.Cluster.Node(t.Context(), second), kube.ErrStopped)
 	c = start(t, conf)
 	require.Equal(t, "b", c.get(t, "cp-1").Labels["zone"])
-
-	t.Log("a reboot starts containers anew")
+	second.Labels = map[string]string{"zone": "c"}
 	c.run(t.Context(), second)
+	eventually(t, 15*time.Second, func(context.Context) string {
+		return differ(c.get(t, "cp-1").Labels["zone"], "c")
+	})
 	c.awaitNode(t, "cp-1", corev1.ConditionTrue)
-	require.NotEqual(t, boot, c.get(t, "cp-1").Status.NodeInfo.BootID)
+	c.deployment(t, "default", "web", "example.com/web:1", 1)
+	c.awaitAvailable(t, "default", "web", 1)
+	c.awaitRestarts(t, 1)
+}
+
+func differ(have, want string) string {
+	if have == want {
+		return ""
+	}
+
+	return have + " is not " + want
+}
+
+// awaitRestarts waits until the CNI's pod is ready after so many restarts.
+func (c *cluster) awaitRestarts(t *testing.T, want int32) {
+	t.Helper()
+
 	eventually(t, 15*time.Second, func(ctx context.Context) string {
-		for _, pod := range c.pods(ctx, "kube-system", "cni") {
-			if pod.Status.ContainerStatuses[0].RestartCount == 1 && pod.Status.ContainerStatuses[0].Ready {
-				return ""
-			}
+		pods := c.pods(ctx, "kube-system", "cni")
+		if len(pods) != 1 || len(pods[0].Status.ContainerStatuses) == 0 {
+			return "the CNI has no running pod"
+		}
+		status := pods[0].Status.ContainerStatuses[0]
+		if status.RestartCount != want || !status.Ready {
+			return fmt.Sprintf("the CNI pod: %d restarts, ready %t", status.RestartCount, status.Ready)
 		}
 
-		return "the CNI pod has not restarted"
+		return ""
 	})
 }
 

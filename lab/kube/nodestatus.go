@@ -8,6 +8,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"maps"
 	"time"
 
@@ -32,22 +33,51 @@ const (
 
 func everything() labels.Selector { return labels.Everything() }
 
-// register creates the Node or finds it, and gives it what the spec says. It tells whether it is done.
-func (k *kubelet) register(ctx context.Context) bool {
+// awaitRegistration registers the Node, however long the API server takes to answer.
+func (k *kubelet) awaitRegistration(ctx context.Context) error {
+	var refused error
+
+	err := poll(ctx, 200*time.Millisecond, func(ctx context.Context) bool {
+		err := k.register(ctx)
+		if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
+			refused = err
+		}
+
+		return err == nil || refused != nil
+	})
+
+	return errors.Join(err, refused)
+}
+
+// register creates the Node or finds it, and gives it what the spec says.
+func (k *kubelet) register(ctx context.Context) error {
 	nodes := k.client.CoreV1().Nodes()
 
+	created := false
 	node, err := nodes.Get(ctx, k.spec.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		fresh := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: k.spec.Name, Labels: k.ownLabels()}}
 		fresh.Spec.Taints = k.spec.Taints
+		created = true
 		k.fillStatus(&fresh.Status)
 		node, err = nodes.Create(ctx, fresh, metav1.CreateOptions{})
 	}
 	if err != nil {
-		return false
+		return err
+	}
+	if !k.found { // later attempts find what the first has written
+		k.found = true
+		k.resumed = !created && node.Status.NodeInfo.BootID == k.bootID
+		k.mu.Lock()
+		k.network = k.network || k.resumed && isReady(node) // its CNI is still set up
+		k.mu.Unlock()
 	}
 
-	return k.applySpec(ctx, node.Name) == nil && k.updateStatus(ctx) == nil
+	if err := k.applySpec(ctx, node.Name); err != nil {
+		return err
+	}
+
+	return k.updateStatus(ctx)
 }
 
 // ownLabels are those that a kubelet gives its node.
@@ -59,6 +89,16 @@ func (k *kubelet) ownLabels() map[string]string {
 		"beta.kubernetes.io/os":   "linux",
 		"beta.kubernetes.io/arch": arch,
 	}
+}
+
+func isReady(node *corev1.Node) bool {
+	for _, condition := range node.Status.Conditions {
+		if condition.Type == corev1.NodeReady {
+			return condition.Status == corev1.ConditionTrue
+		}
+	}
+
+	return false
 }
 
 // keepLease renews the node's lease until ctx ends.

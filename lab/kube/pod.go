@@ -5,9 +5,7 @@ package kube
 
 import (
 	"context"
-	"net/netip"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -52,7 +50,7 @@ func (k *kubelet) syncPod(ctx context.Context, key string) (time.Duration, error
 	state := k.states[pod.UID]
 	if state == nil {
 		k.forget(key)
-		state = newPodState(pod, metav1.NewTime(k.now()))
+		state = k.newPodState(pod)
 		k.states[pod.UID] = state
 	}
 
@@ -83,20 +81,41 @@ func (k *kubelet) forget(key string) {
 	}
 }
 
-func newPodState(pod *corev1.Pod, now metav1.Time) *podState {
-	s := &podState{key: pod.Namespace + "/" + pod.Name, started: now}
+// newPodState starts from what the API shows of the pod: nothing, what an earlier boot left, or what
+// the kubelet of the same boot has started.
+func (k *kubelet) newPodState(pod *corev1.Pod) *podState {
+	s := &podState{key: pod.Namespace + "/" + pod.Name, started: metav1.NewTime(k.now())}
 	if pod.Status.StartTime != nil {
 		s.started = *pod.Status.StartTime
 	}
 
+	statuses := slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses)
 	ran := false
+	for _, status := range statuses {
+		ran = ran || status.State.Running != nil
+		if status.ImageID != "" {
+			k.pulled[status.Image] = true // images stay on the node's disk
+		}
+	}
+	if k.resumed && ran {
+		s.sandbox = true
+		for _, ip := range pod.Status.PodIPs {
+			s.ips = append(s.ips, ip.IP)
+		}
+	}
+
 	for i := range pod.Spec.InitContainers {
-		s.init = append(s.init, newContainer(&pod.Spec.InitContainers[i], pod.Status.InitContainerStatuses, &ran))
+		c := &pod.Spec.InitContainers[i]
+		s.init = append(s.init, k.newContainer(c, role(c.RestartPolicy), statuses))
+	}
+	kind := serves
+	if pod.Spec.RestartPolicy != corev1.RestartPolicyAlways {
+		kind = works
 	}
 	for i := range pod.Spec.Containers {
-		s.main = append(s.main, newContainer(&pod.Spec.Containers[i], pod.Status.ContainerStatuses, &ran))
+		s.main = append(s.main, k.newContainer(&pod.Spec.Containers[i], kind, statuses))
 	}
-	s.lost = ran && pod.Spec.RestartPolicy == corev1.RestartPolicyNever
+	s.lost = ran && !k.resumed && pod.Spec.RestartPolicy == corev1.RestartPolicyNever
 
 	return s
 }
@@ -111,29 +130,20 @@ func (k *kubelet) advance(ctx context.Context, pod *corev1.Pod, s *podState) tim
 		return 0
 	}
 
-	if reason, message := k.blocker(ctx, pod); reason != "" {
-		k.warn(pod, s, reason, message)
-
-		return k.pace.retry
-	}
-	if !s.sandbox && !k.makeSandbox(pod, s) {
+	if !s.sandbox && !k.makeSandbox(ctx, pod, s) {
 		return k.pace.retry
 	}
 
 	for _, c := range s.init {
-		after := k.step(ctx, pod, s, c, role(c.spec.RestartPolicy))
+		after := k.step(ctx, pod, s, c)
 		if !c.passed() {
 			return after
 		}
 	}
 
-	kind := serves
-	if pod.Spec.RestartPolicy != corev1.RestartPolicyAlways {
-		kind = works
-	}
 	var next time.Duration
 	for _, c := range s.main {
-		if after := k.step(ctx, pod, s, c, kind); after > 0 && (next == 0 || after < next) {
+		if after := k.step(ctx, pod, s, c); after > 0 && (next == 0 || after < next) {
 			next = after
 		}
 	}
@@ -144,90 +154,6 @@ func (k *kubelet) advance(ctx context.Context, pod *corev1.Pod, s *podState) tim
 	}
 
 	return next
-}
-
-// blocker tells why no container of the pod can be created yet, as the kubelet's events do.
-func (k *kubelet) blocker(ctx context.Context, pod *corev1.Pod) (reason, message string) {
-	if !pod.Spec.HostNetwork && !k.networkReady() {
-		return "NetworkNotReady", "network is not ready: " + noNetworkMessage
-	}
-	if missing := k.missingVolume(ctx, pod); missing != "" {
-		return "FailedMount", missing
-	}
-
-	return "", ""
-}
-
-// makeSandbox gives the pod its addresses. It tells whether it could.
-func (k *kubelet) makeSandbox(pod *corev1.Pod, s *podState) bool {
-	if pod.Spec.HostNetwork {
-		for _, addr := range k.spec.Addresses {
-			s.ips = append(s.ips, addr.String())
-		}
-		s.ips = onePerFamily(s.ips)
-		s.sandbox = true
-
-		return true
-	}
-
-	k.mu.Lock()
-	cidrs := k.podCIDRs
-	k.mu.Unlock()
-
-	used := map[string]bool{}
-	for _, other := range k.states {
-		if finishedAll(other.main) {
-			continue
-		}
-		for _, ip := range other.ips {
-			used[ip] = true
-		}
-	}
-	var ips []string
-	for _, cidr := range cidrs {
-		if ip := freeAddress(cidr, used); ip != "" {
-			ips = append(ips, ip)
-		}
-	}
-	if len(ips) == 0 || len(ips) < len(cidrs) {
-		k.wake() // the node's networks may have come meanwhile
-		k.warn(pod, s, "FailedCreatePodSandBox", "failed to set up the pod's network: no address is free on the node")
-
-		return false
-	}
-	s.ips, s.sandbox = ips, true
-
-	return true
-}
-
-// freeAddress returns the first address of a node's pod network that is free; the first two are the
-// network's and the bridge's.
-func freeAddress(cidr string, used map[string]bool) string {
-	prefix, err := netip.ParsePrefix(cidr)
-	if err != nil {
-		return ""
-	}
-	for addr := prefix.Masked().Addr().Next().Next(); prefix.Contains(addr.Next()); addr = addr.Next() {
-		if !used[addr.String()] {
-			return addr.String()
-		}
-	}
-
-	return ""
-}
-
-// onePerFamily keeps the first address of each family, as a pod on the host network reports.
-func onePerFamily(ips []string) []string {
-	var out []string
-	seen := map[bool]bool{}
-	for _, ip := range ips {
-		if v6 := strings.Contains(ip, ":"); !seen[v6] {
-			seen[v6] = true
-			out = append(out, ip)
-		}
-	}
-
-	return out
 }
 
 // terminate ends a deleted pod's containers within its grace and then removes the pod.
@@ -299,19 +225,4 @@ func isMirror(pod *corev1.Pod) bool {
 	_, ok := pod.Annotations[corev1.MirrorPodAnnotationKey]
 
 	return ok
-}
-
-// isCNI tells whether a pod sets up the node's network: it puts a config where the runtime looks.
-func isCNI(pod *corev1.Pod) bool {
-	for _, volume := range pod.Spec.Volumes {
-		if volume.HostPath == nil {
-			continue
-		}
-		switch strings.TrimSuffix(volume.HostPath.Path, "/") {
-		case "/etc/cni", "/etc/cni/net.d":
-			return true
-		}
-	}
-
-	return false
 }
