@@ -6,7 +6,9 @@ package docgen
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -30,10 +32,11 @@ func (g *generator) schema() ([]byte, error) {
 		"type":    "object",
 		"properties": object{
 			"config": object{
-				"type":                 "object",
-				"properties":           keys,
-				"patternProperties":    object{"^(?!" + stack.Project + ":)": object{}},
-				"additionalProperties": false,
+				"type":       "object",
+				"properties": keys,
+				"propertyNames": object{"anyOf": []any{
+					object{"enum": slices.Sorted(maps.Keys(keys))}, object{"not": object{"pattern": "^" + stack.Project + ":"}},
+				}},
 			},
 			"encryptionsalt":  object{"type": "string"},
 			"encryptedkey":    object{"type": "string"},
