@@ -6,6 +6,8 @@ package site
 import (
 	"context"
 	"net/netip"
+
+	"github.com/talos-proxmox/talos-proxmox/lab/image"
 )
 
 // Exit says why a guest stopped running.
@@ -106,16 +108,7 @@ type PCI struct {
 }
 
 // Image is what an image file or a boot disk holds: which Talos, of which schematic.
-type Image struct {
-	Talos      string   `json:"talos"`     // "v1.12.4"
-	Schematic  string   `json:"schematic"` // id
-	Extensions []string `json:"extensions,omitempty"`
-	KernelArgs []string `json:"kernelArgs,omitempty"`
-	Platform   string   `json:"platform"` // "nocloud", "metal"
-	Arch       string   `json:"arch"`     // "amd64", "arm64"
-	SecureBoot bool     `json:"secureBoot,omitempty"`
-	Kind       string   `json:"kind"` // "iso", "disk", "installer"
-}
+type Image = image.Image
 
 // Disk is a disk attached to a VM. What the guest stores survives reboots and the lab's own restarts.
 type Disk struct {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -23,6 +24,13 @@ type Net struct {
 	mu        sync.Mutex
 	up        map[netip.Addr]string
 	listeners map[string]*listener
+	catches   []catch
+}
+
+// catch serves every name and port that match holds for.
+type catch struct {
+	match func(host string, port uint16) bool
+	serve func(conn net.Conn, host string)
 }
 
 // NewNet returns a network on which nothing is up.
@@ -81,22 +89,61 @@ func (n *Net) Listen(address string) (net.Listener, error) {
 	return l, nil
 }
 
+// Catch serves names and ports that nobody listens on and match holds for: serve gets each connection
+// and the name that was dialled, and owns the connection. The first rule that matches wins; an address
+// that is up is never caught.
+func (n *Net) Catch(match func(host string, port uint16) bool, serve func(conn net.Conn, host string)) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+
+	n.catches = append(n.catches, catch{match: match, serve: serve})
+}
+
 // DialContext connects to a name or address of the site. An address that is up but has no listener
 // refuses; one that is not up has no route. It never leaves loopback.
 func (n *Net) DialContext(ctx context.Context, _, address string) (net.Conn, error) {
 	address = strings.ToLower(address)
 
 	n.mu.Lock()
-	l := n.listeners[address]
+	l, catches := n.listeners[address], n.catches
 	n.mu.Unlock()
 
 	if l == nil {
+		if conn := n.caught(catches, address); conn != nil {
+			return conn, nil
+		}
+
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: n.unreachable(address)}
 	}
 
 	var d net.Dialer
 
 	return d.DialContext(ctx, "tcp", l.Addr().String())
+}
+
+func (n *Net) caught(catches []catch, address string) net.Conn {
+	host, portText, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil
+	}
+	port, err := strconv.ParseUint(portText, 10, 16)
+	if err != nil {
+		return nil
+	}
+	if addr, err := netip.ParseAddr(host); err == nil && n.Owner(addr) != "" {
+		return nil
+	}
+
+	for _, c := range catches {
+		if c.match(host, uint16(port)) {
+			client, server := net.Pipe()
+			go c.serve(server, host)
+
+			return client
+		}
+	}
+
+	return nil
 }
 
 func (n *Net) unreachable(address string) error {

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package site
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Pool groups VMs and storages.
+type Pool struct {
+	Comment  string   `json:"comment,omitempty"`
+	VMs      []int    `json:"vms,omitempty"`
+	Storages []string `json:"storages,omitempty"`
+}
+
+// HAGroup is a group of hosts for high availability; Settings are as the API has them.
+type HAGroup struct {
+	Settings map[string]string `json:"settings"`
+}
+
+// HAResource is a VM under high availability, by its id "vm:100".
+type HAResource struct {
+	Settings map[string]string `json:"settings"`
+}
+
+// Mapping is a PCI or USB resource mapping.
+type Mapping struct {
+	// Map has one entry per host, "node=alpha,path=0000:01:00.0,id=8086:1234".
+	Map         []string `json:"map"`
+	Description string   `json:"description,omitempty"`
+	MDev        bool     `json:"mdev,omitempty"`
+}
+
+// Kinds of a [Mapping].
+const (
+	KindPCI = "pci"
+	KindUSB = "usb"
+)
+
+// Edit changes pools, HA settings and mappings under the site's lock and saves them; an error of do
+// is returned and nothing is saved.
+func (c *Cluster) Edit(do func(o Objects) error) error {
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+
+	if err := do(Objects{c}); err != nil {
+		return err
+	}
+
+	return c.s.save()
+}
+
+// View reads pools, HA settings and mappings under the site's lock.
+func (c *Cluster) View(do func(o Objects)) {
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	do(Objects{c})
+}
+
+// Objects are the cluster-wide objects. They are valid inside [Cluster.Edit] and [Cluster.View] alone.
+type Objects struct{ c *Cluster }
+
+// Pools are the pools by name.
+func (o Objects) Pools() map[string]*Pool { return o.c.c.Pools }
+
+// HAGroups are the HA groups by name.
+func (o Objects) HAGroups() map[string]*HAGroup { return o.c.c.HAGroups }
+
+// HAResources are the HA resources by id.
+func (o Objects) HAResources() map[string]*HAResource { return o.c.c.HAResources }
+
+// Mappings are the mappings of a kind, [KindPCI] or [KindUSB], by name.
+func (o Objects) Mappings(kind string) map[string]*Mapping {
+	if kind == KindUSB {
+		return o.c.c.USB
+	}
+
+	return o.c.c.PCI
+}
+
+// VM returns a VM of the cluster, whatever its host.
+func (o Objects) VM(id int) (VM, bool) {
+	v, ok := o.c.c.VMs[id]
+	if !ok {
+		return VM{}, false
+	}
+
+	return o.c.view(v), true
+}
+
+// SetPool adds VMs and storages to a pool, or takes them out of it.
+func (o Objects) SetPool(name string, vms, storages []string, remove bool) error {
+	p, ok := o.c.c.Pools[name]
+	if !ok {
+		return dief("no such pool '%s'", name)
+	}
+
+	for _, s := range vms {
+		id, err := strconv.Atoi(s)
+		if err != nil || o.c.c.VMs[id] == nil {
+			return dief("VM %s does not exist", s)
+		}
+		switch have := slices.Contains(p.VMs, id); {
+		case remove && !have:
+			return dief("VM %d is not a pool member", id)
+		case remove:
+			p.VMs = slices.DeleteFunc(p.VMs, func(v int) bool { return v == id })
+		case have:
+			return dief("VM %d is already a pool member", id)
+		default:
+			for other, q := range o.c.c.Pools {
+				if slices.Contains(q.VMs, id) {
+					return dief("VM %d belongs already to pool '%s' and 'allow-move' is not set", id, other)
+				}
+			}
+			p.VMs = append(p.VMs, id)
+		}
+	}
+	for _, s := range storages {
+		p.Storages = slices.DeleteFunc(p.Storages, func(have string) bool { return have == s })
+		if !remove {
+			p.Storages = append(p.Storages, s)
+		}
+	}
+
+	return nil
+}
+
+// CheckHA refuses an HA resource that does not exist.
+func (o Objects) CheckHA(sid string) error {
+	kind, id, ok := strings.Cut(sid, ":")
+	n, err := strconv.Atoi(id)
+	if !ok || kind != "vm" || err != nil {
+		return invalid("sid", "invalid format - value does not look like a valid HA resource ID")
+	}
+	if o.c.c.VMs[n] == nil {
+		return dief("cannot add resource '%s': VM %d does not exist", sid, n)
+	}
+
+	return nil
+}
+
+// CheckMapping refuses a mapping without the properties its kind needs.
+func CheckMapping(kind string, entries []string) error {
+	if len(entries) == 0 {
+		return invalid("map", "property is missing and it is not optional")
+	}
+	needed := []string{"id", "node"}
+	if kind == KindPCI {
+		needed = []string{"id", "node", "path"}
+	}
+	for _, entry := range entries {
+		p := parseProps("", entry)
+		for _, k := range needed {
+			if p.get(k) == "" {
+				return invalid("map", "invalid format - format error\nmap.%s: property is missing and it is not optional", k)
+			}
+		}
+	}
+
+	return nil
+}
+
+// Bridges are the bridges of a host: its own, and those that VMs use there when every name is one.
+func (c *Cluster) Bridges(host string) ([]string, error) {
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+
+	h, err := c.host(host)
+	if err != nil {
+		return nil, err
+	}
+	if len(h.Bridges) > 0 {
+		return h.Bridges, nil
+	}
+
+	names := map[string]bool{"vmbr0": true}
+	for _, v := range c.c.VMs {
+		if v.Host == h.Name {
+			for i := range 32 {
+				if b := parseNet(v.Config[fmt.Sprintf("net%d", i)]).bridge; b != "" {
+					names[b] = true
+				}
+			}
+		}
+	}
+
+	return slices.Sorted(maps.Keys(names)), nil
+}

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package site
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Times that a host takes, in the site's time.
+const (
+	createTime = 2 * time.Second
+	deleteTime = time.Second
+	startTime  = 2 * time.Second
+)
+
+// Create makes a VM from the parameters of a create call and returns the task's UPID.
+func (c *Cluster) Create(host string, id int, params map[string]string, user string) (string, error) {
+	params = maps.Clone(params)
+	pool, start := params["pool"], isTrue(params["start"])
+	for _, k := range []string{"pool", "start", "vmid", "node", "storage", "force", "unique", "bwlimit", "archive"} {
+		delete(params, k)
+	}
+
+	if id < 100 || id > 999999999 {
+		return "", invalid("vmid", "invalid format - value does not look like a valid VM ID")
+	}
+	if err := checkConfig(params); err != nil {
+		return "", err
+	}
+	if err := checkRoot(params, user); err != nil {
+		return "", err
+	}
+
+	v := &vm{ID: id, Config: map[string]string{}, Lock: "create"}
+	if err := c.reserve(v, host, pool, params); err != nil {
+		return "", err
+	}
+
+	return c.s.spawn(v.Host, "qmcreate", strconv.Itoa(id), user, func(ctx context.Context, say sayf) error {
+		unlock := c.lockVM(id)
+		err := c.build(ctx, v, params, user, say)
+		unlock()
+		if err != nil {
+			return fmt.Errorf("unable to create VM %d - %w", id, err)
+		}
+		if start {
+			return c.start(ctx, v)
+		}
+
+		return nil
+	}), nil
+}
+
+// reserve takes the id.
+func (c *Cluster) reserve(v *vm, host, pool string, params map[string]string) error {
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+
+	h, err := c.host(host)
+	if err != nil {
+		return err
+	}
+	v.Host = h.Name
+	if have, taken := c.c.VMs[v.ID]; taken {
+		return dief("unable to create VM %d - VM %d already exists on node '%s'", v.ID, v.ID, have.Host)
+	}
+	if pool != "" {
+		p, ok := c.c.Pools[pool]
+		if !ok {
+			return dief("no such pool '%s'", pool)
+		}
+		p.VMs = append(p.VMs, v.ID)
+	}
+	if err := c.checkDrives(h.Name, params); err != nil {
+		return err
+	}
+	c.c.VMs[v.ID] = v
+
+	return c.s.save()
+}
+
+// checkDrives refuses storages that cannot be meant, before there is a task.
+func (c *Cluster) checkDrives(host string, params map[string]string) error {
+	for k, value := range params {
+		if !driveKey.MatchString(k) {
+			continue
+		}
+		p := parseProps("file", value)
+		file := p.get("file")
+		storage, _, ok := strings.Cut(file, ":")
+		if !ok {
+			continue
+		}
+		wantsImages := newDisk.MatchString(file) || strings.HasSuffix(file, ":cloudinit")
+		if wantsImages {
+			if _, _, err := c.imageStorage(host, storage); err != nil {
+				return err
+			}
+		} else if _, _, err := c.storage(host, storage); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+func (c *Cluster) build(ctx context.Context, v *vm, params map[string]string, user string, say sayf) error {
+	err := c.s.opts.Clock.Sleep(ctx, createTime)
+
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+
+	var made []*volume
+	if err == nil {
+		err = c.fillConfig(v, params, user, &made, say)
+	}
+	if err != nil {
+		for _, vol := range made {
+			if e := c.free(vol); e != nil {
+				say("%v", e)
+			}
+		}
+		c.drop(v)
+		if e := c.s.save(); e != nil {
+			say("%v", e)
+		}
+
+		return err
+	}
+
+	v.Lock = ""
+	if _, ok := v.Config["boot"]; !ok {
+		v.Config["boot"] = "order=" + strings.Join(defaultBoot(v.Config), ";")
+	}
+	if p := parseProps("", v.Config["smbios1"]); p.get("uuid") == "" {
+		p.set("uuid", uuid.NewString())
+		v.Config["smbios1"] = p.String()
+	}
+	if v.Config["vmgenid"] == "" {
+		v.Config["vmgenid"] = uuid.NewString()
+	}
+	v.Config["meta"] = fmt.Sprintf("creation-qemu=9.0.2,ctime=%d", time.Now().Unix())
+
+	return c.s.save()
+}
+
+func (c *Cluster) fillConfig(v *vm, params map[string]string, user string, made *[]*volume, say sayf) error {
+	for _, k := range slices.Sorted(maps.Keys(params)) {
+		value := params[k]
+		switch {
+		case driveKey.MatchString(k):
+			stored, err := c.attach(v, k, value, user, made)
+			if err != nil {
+				return err
+			}
+			say("%s: successfully created disk '%s'", k, stored)
+			value = stored
+		case netKey.MatchString(k):
+			n := parseNet(value)
+			if n.mac == "" {
+				n.mac = newMAC()
+			}
+			value = n.String()
+		}
+		v.Config[k] = value
+	}
+
+	return nil
+}
+
+// drop takes a VM out of the cluster, and out of what refers to it.
+func (c *Cluster) drop(v *vm) {
+	delete(c.c.VMs, v.ID)
+	for _, p := range c.c.Pools {
+		p.VMs = slices.DeleteFunc(p.VMs, func(id int) bool { return id == v.ID })
+	}
+}
+
+// checkRoot refuses options that only root@pam itself may set; tokens may not, not even root's.
+func checkRoot(params map[string]string, user string) error {
+	if user == "root@pam" {
+		return nil
+	}
+
+	for _, k := range slices.Sorted(maps.Keys(params)) {
+		v := params[k]
+		switch {
+		case k == "args" || k == "hookscript" || k == "affinity" || k == "arch" || k == "lock" || k == "vmstate":
+			return dief("only root can set '%s' config", k)
+		case strings.HasPrefix(k, "hostpci"):
+			if p := parseProps("host", v); p.get("mapping") == "" {
+				return dief("only root can set '%s' config for non-mapped devices", k)
+			}
+		case strings.HasPrefix(k, "usb"):
+			if p := parseProps("host", v); p.get("mapping") == "" && p.get("host") != "spice" {
+				return dief("only root can set '%s' config for real devices", k)
+			}
+		case strings.HasPrefix(k, "serial") && v != "socket":
+			return dief("only root can set '%s' config for real devices", k)
+		}
+	}
+
+	return nil
+}
+
+// newMAC is an address with the prefix that Proxmox VE uses.
+func newMAC() string {
+	var b [3]byte
+	_, _ = rand.Read(b[:]) // never fails
+
+	return fmt.Sprintf("BC:24:11:%02X:%02X:%02X", b[0], b[1], b[2])
+}
+
+// Delete removes a VM with its disks and returns the task's UPID. purge takes it out of HA too.
+func (c *Cluster) Delete(host string, id int, purge bool, user string) (string, error) {
+	c.s.mu.Lock()
+	v, err := c.find(host, id)
+	if err == nil {
+		err = c.deletable(v, purge)
+	}
+	c.s.mu.Unlock()
+	if err != nil {
+		return "", err
+	}
+
+	return c.s.spawn(v.Host, "qmdestroy", strconv.Itoa(id), user, func(ctx context.Context, say sayf) error {
+		defer c.lockVM(id)()
+		if err := c.s.opts.Clock.Sleep(ctx, deleteTime); err != nil {
+			return err
+		}
+
+		c.s.mu.Lock()
+		defer c.s.mu.Unlock()
+		if err := c.deletable(v, purge); err != nil {
+			return err
+		}
+		for _, vol := range c.volumesOf(id) {
+			if err := c.free(vol); err != nil {
+				return err
+			}
+			say("Logical volume \"%s\" successfully removed.", vol.Name)
+		}
+		delete(c.c.HAResources, fmt.Sprintf("vm:%d", id))
+		c.drop(v)
+
+		return c.s.save()
+	}), nil
+}
+
+func (c *Cluster) volumesOf(id int) []*volume {
+	var own []*volume
+	for _, vol := range c.c.Volumes {
+		if vol.VMID == id {
+			own = append(own, vol)
+		}
+	}
+
+	return own
+}
+
+func (c *Cluster) deletable(v *vm, purge bool) error {
+	switch {
+	case c.c.VMs[v.ID] != v:
+		return dief("Configuration file 'nodes/%s/qemu-server/%d.conf' does not exist", v.Host, v.ID)
+	case v.Lock != "":
+		return dief("VM is locked (%s)", v.Lock)
+	case isTrue(v.Config["protection"]):
+		return dief("can't remove VM %d - protection mode enabled", v.ID)
+	case c.s.running[vmKey{c.c.Name, v.ID}] != nil:
+		return dief("VM %d is running - destroy failed", v.ID)
+	case !purge && c.c.HAResources[fmt.Sprintf("vm:%d", v.ID)] != nil:
+		return dief("unable to remove VM %d - used in HA resources and purge parameter not set.", v.ID)
+	}
+
+	return nil
+}

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package site
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// disk is a volume as a guest uses it. The closures follow the volume when it moves to another storage.
+func (c *Cluster) disk(vol *volume, device, serial string) *Disk {
+	return &Disk{
+		Device: device, Size: vol.Size, Serial: serial, Image: vol.Image,
+		Load: func() []byte {
+			data, err := os.ReadFile(c.file(vol))
+			if err != nil {
+				return nil // never written
+			}
+
+			return data
+		},
+		Store: func(data []byte) error {
+			if len(data) == 0 {
+				if err := os.RemoveAll(c.file(vol)); err != nil {
+					return fmt.Errorf("wiping %s: %w", vol.id(), err)
+				}
+
+				return nil
+			}
+
+			return writeFile(c.file(vol), data)
+		},
+	}
+}
+
+func (s *Site) pull(ctx context.Context, ref string) (*Image, error) {
+	if s.opts.PullImage == nil {
+		return nil, fmt.Errorf("failed to pull image %q: no registry in this site", ref)
+	}
+
+	return s.opts.PullImage(ctx, ref)
+}
+
+// checkHardware refuses to start what QEMU refuses to start.
+func (c *Cluster) checkHardware(v *vm) error {
+	h, err := c.host(v.Host)
+	if err != nil {
+		return err
+	}
+
+	if cores := atoi(v.Config["cores"], 1) * atoi(v.Config["sockets"], 1); cores > h.Cores {
+		return dief("MAX %d vcpus allowed per VM on this node", h.Cores)
+	}
+	if err := c.checkMemory(v, h); err != nil {
+		return err
+	}
+	for _, k := range driveOrder(v.Config) {
+		if strings.HasPrefix(v.Config["machine"], "q35") || strings.HasPrefix(v.Config["machine"], "pc-q35") {
+			if k == "ide1" || k == "ide3" {
+				return dief("start failed: QEMU exited with code 1: Can't create IDE unit 1, bus supports only 1 units")
+			}
+		}
+		file := parseProps("file", v.Config[k]).get("file")
+		if file == "none" || file == "cdrom" {
+			continue
+		}
+		if _, err := c.volume(v.Host, file); err != nil {
+			return err
+		}
+	}
+	for i := range 32 {
+		s, ok := v.Config["net"+strconv.Itoa(i)]
+		if !ok {
+			continue
+		}
+		if b := parseNet(s).bridge; b != "" && len(h.Bridges) > 0 && !slices.Contains(h.Bridges, b) {
+			return dief("bridge '%s' does not exist", b)
+		}
+	}
+
+	return c.checkPCI(v, h)
+}
+
+// checkMemory counts what runs on the host already.
+func (c *Cluster) checkMemory(v *vm, h HostDef) error {
+	used := atoi(v.Config["memory"], defaultMemoryMiB)
+	for key, p := range c.s.running {
+		if other := c.c.VMs[key.id]; key.cluster == c.c.Name && other != nil && other != v && other.Host == h.Name {
+			used += atoi(p.hardware["memory"], defaultMemoryMiB)
+		}
+	}
+	if used > h.MemoryMiB {
+		return dief("start failed: QEMU exited with code 1: cannot set up guest memory 'pc.ram': Cannot allocate memory")
+	}
+
+	return nil
+}
+
+func (c *Cluster) checkPCI(v *vm, h HostDef) error {
+	for i := range 16 {
+		s, ok := v.Config["hostpci"+strconv.Itoa(i)]
+		if !ok {
+			continue
+		}
+		addresses, err := c.pciOf(parseProps("host", s), h)
+		if err != nil {
+			return err
+		}
+		for _, a := range addresses {
+			if len(h.PCI) > 0 && !slices.ContainsFunc(h.PCI, func(have string) bool { return strings.HasPrefix(have, a) }) {
+				return dief("no PCI device found for '%s'", a)
+			}
+			if owner := c.pciOwner(v, h, a); owner != 0 {
+				return dief("PCI device '%s' already in use by VMID '%d'", a, owner)
+			}
+		}
+	}
+
+	return nil
+}
+
+// pciOf resolves a hostpci setting to the host's addresses.
+func (c *Cluster) pciOf(p props, h HostDef) ([]string, error) {
+	name := p.get("mapping")
+	if name == "" {
+		return []string{fullPCI(p.get("host"))}, nil
+	}
+	mapping, ok := c.c.PCI[name]
+	if !ok {
+		return nil, dief("PCI device mapping '%s' not found", name)
+	}
+	for _, entry := range mapping.Map {
+		if m := parseProps("", entry); m.get("node") == h.Name {
+			var all []string
+			for _, path := range strings.Split(m.get("path"), ";") {
+				all = append(all, fullPCI(path))
+			}
+
+			return all, nil
+		}
+	}
+
+	return nil, dief("PCI device mapping '%s' not found on node '%s'", name, h.Name)
+}
+
+// fullPCI adds the domain that people leave out.
+func fullPCI(address string) string {
+	if strings.Count(address, ":") == 1 {
+		return "0000:" + address
+	}
+
+	return address
+}
+
+func (c *Cluster) pciOwner(v *vm, h HostDef, address string) int {
+	for key, p := range c.s.running {
+		other := c.c.VMs[key.id]
+		if key.cluster != c.c.Name || other == nil || other == v || other.Host != h.Name {
+			continue
+		}
+		for i := range 16 {
+			s, ok := p.hardware["hostpci"+strconv.Itoa(i)]
+			if !ok {
+				continue
+			}
+			if used, err := c.pciOf(parseProps("host", s), h); err == nil && slices.Contains(used, address) {
+				return other.ID
+			}
+		}
+	}
+
+	return 0
+}

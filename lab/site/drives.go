@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package site
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+const (
+	fourMiB = int64(4) << 20
+	// varsSize is the size of EFI variables and TPM states.
+	varsSize = fourMiB
+)
+
+// newDisk is the request for a new disk, "local-lvm:10".
+var newDisk = regexp.MustCompile(`^([^:/\s]+):(\d+(\.\d+)?)$`)
+
+// attach turns a drive as requested into one as stored: it makes the volume that the request asks for,
+// or checks that the named one is there. Volumes it makes are added to made. The caller holds the lock.
+func (c *Cluster) attach(v *vm, key, value, user string, made *[]*volume) (string, error) {
+	p := parseProps("file", value)
+	file := p.get("file")
+
+	switch {
+	case file == "none" || file == "cdrom":
+		p.del("size")
+
+		return p.String(), nil
+	case strings.HasSuffix(file, ":cloudinit"):
+		return c.attachCloudInit(v, p, strings.TrimSuffix(file, ":cloudinit"), made)
+	case newDisk.MatchString(file):
+		return c.attachNew(v, key, p, user, made)
+	}
+
+	vol, err := c.volume(v.Host, file)
+	if err != nil {
+		return "", err
+	}
+	isCD := p.get("media") == "cdrom"
+	if vol.Content == "iso" && !isCD {
+		return "", fmt.Errorf("%s: volume '%s' has content type 'iso' and can only be used as a CD-ROM", key, file)
+	}
+	if vol.VMID != 0 && vol.VMID != v.ID {
+		return "", fmt.Errorf("%s: volume '%s' is owned by VM %d", key, file, vol.VMID)
+	}
+	p.del("format")
+	p.set("size", formatSize(vol.Size))
+
+	return p.String(), nil
+}
+
+func (c *Cluster) attachCloudInit(v *vm, p props, storage string, made *[]*volume) (string, error) {
+	_, d, err := c.imageStorage(v.Host, storage)
+	if err != nil {
+		return "", err
+	}
+
+	name := fmt.Sprintf("vm-%d-cloudinit", v.ID)
+	format := "raw"
+	if d.fileBased() {
+		name, format = fmt.Sprintf("%d/%s.qcow2", v.ID, name), "qcow2"
+	}
+	if _, ok := c.c.Volumes[volumeKey(d, v.Host, name)]; ok {
+		return "", fmt.Errorf("lvcreate 'pve/%s' error:   Logical Volume \"%s\" already exists in volume group \"pve\"", name, name)
+	}
+	vol := c.add(d, v.Host, volume{Name: name, Content: "images", Format: format, Size: fourMiB, VMID: v.ID})
+	*made = append(*made, vol)
+
+	p.set("file", vol.id())
+	p.set("media", "cdrom")
+	p.set("size", formatSize(vol.Size))
+	p.del("format")
+
+	return p.String(), nil
+}
+
+func (c *Cluster) attachNew(v *vm, key string, p props, user string, made *[]*volume) (string, error) {
+	m := newDisk.FindStringSubmatch(p.get("file"))
+	_, d, err := c.imageStorage(v.Host, m[1])
+	if err != nil {
+		return "", err
+	}
+
+	gibs, err := strconv.ParseFloat(m[2], 64)
+	if err != nil {
+		return "", fmt.Errorf("unable to parse size %q", m[2])
+	}
+	size := int64(gibs * float64(gib))
+	if key == "efidisk0" || key == "tpmstate0" {
+		size = varsSize
+	}
+
+	format := p.get("format")
+	if format == "" {
+		format = "raw"
+	}
+	if !d.fileBased() && format != "raw" {
+		return "", fmt.Errorf("unsupported format '%s' at /usr/share/perl5/PVE/Storage/LvmThinPlugin.pm line 87.", format) //nolint:revive,staticcheck // Proxmox VE's own words
+	}
+
+	vol := volume{Name: c.diskName(d, v, format), Content: "images", Format: format, Size: size, VMID: v.ID}
+	var data []byte
+	if from := p.get("import-from"); from != "" {
+		if data, err = c.importSource(v.Host, from, user, &vol); err != nil {
+			return "", err
+		}
+	}
+	if vol.Size == 0 {
+		return "", fmt.Errorf("unable to create image: got invalid size of 0 bytes")
+	}
+	if vol.Size > d.SizeBytes {
+		return "", fmt.Errorf("lvcreate 'pve/%s' error: insufficient free space in storage '%s'", vol.Name, d.ID)
+	}
+
+	kept := c.add(d, v.Host, vol)
+	*made = append(*made, kept)
+	if data != nil {
+		if err := writeFile(c.file(kept), data); err != nil {
+			return "", err
+		}
+	}
+
+	p.set("file", kept.id())
+	p.set("size", formatSize(kept.Size))
+	p.del("format")
+	p.del("import-from")
+
+	return p.String(), nil
+}
+
+// importSource reads the image that a disk is made from. A path on the host, which is what stands for
+// `qm importdisk` over SSH, is for root alone.
+func (c *Cluster) importSource(host, from, user string, vol *volume) ([]byte, error) {
+	src, err := c.volume(host, from)
+	if strings.HasPrefix(from, "/") {
+		if user != "root@pam" {
+			return nil, fmt.Errorf("Only root can pass arbitrary filesystem paths.") //nolint:revive,staticcheck // Proxmox VE's own words
+		}
+		src, err = c.byPath(host, from)
+	}
+	if err != nil {
+		return nil, err
+	}
+
+	data, err := c.read(src)
+	if err != nil {
+		return nil, err
+	}
+	vol.Image = bootable(data)
+	vol.Size = max(vol.Size, src.Size, importedSize)
+
+	return nil, nil
+}
+
+// importedSize is the virtual size of Talos's disk images.
+const importedSize = int64(1306525696)
+
+func (c *Cluster) byPath(host, file string) (*volume, error) {
+	for _, v := range c.c.Volumes {
+		i := slices.IndexFunc(c.c.Storages, func(d StorageDef) bool { return d.ID == v.Storage })
+		if i >= 0 && (v.Host == "" || v.Host == host) && info(c.c.Storages[i], v).Path == path.Clean(file) {
+			return v, nil
+		}
+	}
+
+	return nil, dief("file '%s' does not exist", file)
+}
+
+// imageStorage is [Cluster.storage] for disks.
+func (c *Cluster) imageStorage(host, id string) (HostDef, StorageDef, error) {
+	h, d, err := c.storage(host, id)
+	if err != nil {
+		return h, d, err
+	}
+	if !d.holds("images") {
+		return h, d, invalid("storage", "storage '%s' does not support vm images", id)
+	}
+
+	return h, d, nil
+}
+
+// diskName is the first free one.
+func (c *Cluster) diskName(d StorageDef, v *vm, format string) string {
+	for i := 0; ; i++ {
+		name := fmt.Sprintf("vm-%d-disk-%d", v.ID, i)
+		if d.fileBased() {
+			name = fmt.Sprintf("%d/%s.%s", v.ID, name, format)
+		}
+		if _, taken := c.c.Volumes[volumeKey(d, v.Host, name)]; !taken {
+			return name
+		}
+	}
+}
+
+// detach takes a drive out of the configuration: disks become unused, CDs and cloud-init drives go.
+func (c *Cluster) detach(v *vm, key string) error {
+	p := parseProps("file", v.Config[key])
+	delete(v.Config, key)
+
+	vol, err := c.volume(v.Host, p.get("file"))
+	if err != nil || vol.VMID != v.ID {
+		return nil //nolint:nilerr // nothing of this VM's is left behind
+	}
+	if strings.HasPrefix(key, "unused") || strings.Contains(vol.Name, "-cloudinit") {
+		return c.free(vol)
+	}
+
+	for i := 0; ; i++ {
+		unused := fmt.Sprintf("unused%d", i)
+		if _, taken := v.Config[unused]; !taken {
+			v.Config[unused] = vol.id()
+
+			return nil
+		}
+	}
+}

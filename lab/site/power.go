@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package site
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// States of what is inside a VM.
+const (
+	stateOff    = "off"
+	stateGuest  = "guest"
+	stateNoBoot = "no boot device"
+	stateHalted = "halted"
+)
+
+// process is a powered-on VM.
+type process struct {
+	cancel   context.CancelFunc
+	done     chan struct{} // closed when it is off
+	shutdown chan struct{} // closed by an ACPI shutdown
+	ask      func()        // closes shutdown, once
+	reset    chan struct{}
+	hardware map[string]string
+	pid      int
+	started  time.Time
+	state    string
+	agent    func() []Interface
+}
+
+// Start powers a VM on and returns the task's UPID.
+func (c *Cluster) Start(host string, id int, user string) (string, error) {
+	v, err := c.findLocked(host, id)
+	if err != nil {
+		return "", err
+	}
+
+	return c.s.spawn(v.Host, "qmstart", strconv.Itoa(id), user, func(ctx context.Context, _ sayf) error {
+		return c.start(ctx, v)
+	}), nil
+}
+
+func (c *Cluster) findLocked(host string, id int) (*vm, error) {
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+
+	return c.find(host, id)
+}
+
+func (c *Cluster) start(ctx context.Context, v *vm) error {
+	defer c.lockVM(v.ID)()
+	if err := c.s.opts.Clock.Sleep(ctx, startTime); err != nil {
+		return err
+	}
+
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+
+	return c.switchOn(v)
+}
+
+// switchOn is what a start does. The caller holds the lock.
+func (c *Cluster) switchOn(v *vm) error {
+	switch {
+	case c.c.VMs[v.ID] != v:
+		return dief("Configuration file 'nodes/%s/qemu-server/%d.conf' does not exist", v.Host, v.ID)
+	case v.Lock != "":
+		return dief("VM is locked (%s)", v.Lock)
+	case isTrue(v.Config["template"]):
+		return dief("you can't start a vm if it's a template")
+	case c.s.running[vmKey{c.c.Name, v.ID}] != nil:
+		return dief("VM %d already running", v.ID)
+	}
+	v.applyPending()
+	if err := c.s.powerOn(c.c, v); err != nil {
+		return err
+	}
+	v.On, v.Started = true, time.Now().Unix()
+
+	return c.s.save()
+}
+
+// powerOn starts the process of a VM. The caller holds the lock.
+func (s *Site) powerOn(cc *cluster, v *vm) error {
+	c := &Cluster{s: s, c: cc}
+	if err := c.checkHardware(v); err != nil {
+		return err
+	}
+
+	ctx, cancel := context.WithCancel(s.ctx)
+	s.pid++
+	p := &process{
+		cancel: cancel, done: make(chan struct{}), shutdown: make(chan struct{}), reset: make(chan struct{}, 1),
+		hardware: maps.Clone(v.Config), pid: int(s.pid), started: time.Now(), state: stateNoBoot,
+	}
+	p.ask = sync.OnceFunc(func() { close(p.shutdown) })
+	s.running[vmKey{cc.Name, v.ID}] = p
+	s.work.Go(func() { c.run(ctx, v, p) })
+
+	return nil
+}
+
+// run is the life of a process: one guest after the other until the power goes.
+func (c *Cluster) run(ctx context.Context, v *vm, p *process) {
+	object := "vm/" + strconv.Itoa(v.ID)
+	end := c.s.opts.Trace.Begin("vm.run", object, map[string]string{"host": v.Host})
+
+	for ctx.Err() == nil {
+		boot, cut := context.WithCancel(ctx)
+		finished := make(chan struct{})
+		go func() {
+			select {
+			case <-p.reset:
+				cut()
+			case <-finished:
+			}
+		}()
+		exit := c.bootOnce(boot, v, p)
+		close(finished)
+		again := boot.Err() != nil && ctx.Err() == nil // a reset
+		cut()
+		if exit == ExitPowerOff && !again {
+			break
+		}
+	}
+
+	c.s.mu.Lock()
+	delete(c.s.running, vmKey{c.c.Name, v.ID})
+	if c.s.ctx.Err() == nil { // else the whole site goes down, and the VM comes back with it
+		v.On = false
+		if err := c.s.save(); err != nil {
+			c.s.opts.Log.Error("saving the site", "error", err)
+		}
+	}
+	c.s.mu.Unlock()
+
+	p.cancel()
+	close(p.done)
+	end(nil)
+}
+
+// bootOnce runs what boots, until it ends or the power goes.
+func (c *Cluster) bootOnce(ctx context.Context, v *vm, p *process) Exit {
+	m := c.machine(v, p)
+	if m == nil || c.s.opts.Guest == nil {
+		c.s.setState(p, stateNoBoot, nil)
+		<-ctx.Done()
+
+		return ExitPowerOff
+	}
+
+	m.SetAgent = func(report func() []Interface) {
+		if m.AgentEnabled {
+			c.s.mu.Lock()
+			p.agent = report
+			c.s.mu.Unlock()
+		}
+	}
+	c.s.setState(p, stateGuest, nil)
+	exit := c.s.opts.Guest(m).Run(ctx, m)
+
+	if exit == ExitHalt {
+		c.s.setState(p, stateHalted, nil)
+		<-ctx.Done()
+
+		return ExitPowerOff
+	}
+	c.s.setState(p, stateNoBoot, nil)
+
+	return exit
+}
+
+func (s *Site) setState(p *process, state string, agent func() []Interface) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p.state, p.agent = state, agent
+}
+
+// Stop cuts a VM's power and returns the task's UPID. Stopping one that is off is no error.
+func (c *Cluster) Stop(host string, id int, user string) (string, error) {
+	v, err := c.findLocked(host, id)
+	if err != nil {
+		return "", err
+	}
+
+	return c.s.spawn(v.Host, "qmstop", strconv.Itoa(id), user, func(ctx context.Context, _ sayf) error {
+		defer c.lockVM(id)()
+
+		return c.cut(ctx, id)
+	}), nil
+}
+
+func (c *Cluster) process(id int) *process {
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+
+	return c.s.running[vmKey{c.c.Name, id}]
+}
+
+func (c *Cluster) cut(ctx context.Context, id int) error {
+	p := c.process(id)
+	if p == nil {
+		return nil
+	}
+	p.cancel()
+
+	select {
+	case <-p.done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Shutdown asks a VM's guest to power off and returns the task's UPID. After timeout (of the site's
+// time; 0 means a minute) it fails, or cuts the power when force is set.
+func (c *Cluster) Shutdown(host string, id int, timeout time.Duration, force bool, user string) (string, error) {
+	v, err := c.findLocked(host, id)
+	if err != nil {
+		return "", err
+	}
+
+	return c.s.spawn(v.Host, "qmshutdown", strconv.Itoa(id), user, func(ctx context.Context, say sayf) error {
+		defer c.lockVM(id)()
+		err := c.powerDown(ctx, id, timeout)
+		if err == nil || !force {
+			return err
+		}
+		say("VM still running - terminating now with SIGTERM")
+
+		return c.cut(ctx, id)
+	}), nil
+}
+
+func (c *Cluster) powerDown(ctx context.Context, id int, timeout time.Duration) error {
+	p := c.process(id)
+	if p == nil {
+		return nil
+	}
+	if timeout == 0 {
+		timeout = time.Minute
+	}
+	p.ask()
+
+	limit := time.NewTimer(c.s.opts.Clock.Scale(timeout))
+	defer limit.Stop()
+
+	select {
+	case <-p.done:
+		return nil
+	case <-limit.C:
+		return fmt.Errorf("VM quit/powerdown failed - got timeout")
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Reboot shuts a VM down and starts it with its pending changes; it returns the task's UPID.
+func (c *Cluster) Reboot(host string, id int, timeout time.Duration, user string) (string, error) {
+	v, err := c.findLocked(host, id)
+	if err != nil {
+		return "", err
+	}
+	if c.process(id) == nil {
+		return "", dief("VM %d not running", id)
+	}
+
+	return c.s.spawn(v.Host, "qmreboot", strconv.Itoa(id), user, func(ctx context.Context, _ sayf) error {
+		unlock := c.lockVM(id)
+		err := c.powerDown(ctx, id, timeout)
+		unlock()
+		if err != nil {
+			return err
+		}
+
+		return c.start(ctx, v)
+	}), nil
+}
+
+// Reset restarts a VM as its reset button does: pending changes stay pending. It returns the task's UPID.
+func (c *Cluster) Reset(host string, id int, user string) (string, error) {
+	v, err := c.findLocked(host, id)
+	if err != nil {
+		return "", err
+	}
+
+	return c.s.spawn(v.Host, "qmreset", strconv.Itoa(id), user, func(context.Context, sayf) error {
+		p := c.process(id)
+		if p == nil {
+			return dief("VM %d not running", id)
+		}
+		select {
+		case p.reset <- struct{}{}:
+		default: // one is on its way
+		}
+
+		return nil
+	}), nil
+}
+
+// AgentInterfaces is what a VM's guest agent reports.
+func (c *Cluster) AgentInterfaces(host string, id int) ([]Interface, error) {
+	c.s.mu.Lock()
+	v, err := c.find(host, id)
+	if err != nil {
+		c.s.mu.Unlock()
+
+		return nil, err
+	}
+	p := c.s.running[vmKey{c.c.Name, id}]
+	enabled := agentEnabled(v.Config["agent"])
+	var report func() []Interface
+	if p != nil {
+		report = p.agent
+	}
+	c.s.mu.Unlock()
+
+	switch {
+	case p == nil:
+		return nil, dief("VM %d is not running", id)
+	case !enabled:
+		return nil, dief("No QEMU guest agent configured")
+	case report == nil:
+		return nil, dief("QEMU guest agent is not running")
+	}
+
+	return report(), nil
+}
+
+func agentEnabled(s string) bool {
+	p := parseProps("enabled", s)
+
+	return p.is("enabled")
+}

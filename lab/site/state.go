@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package site
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// state is what is on disk.
+type state struct {
+	Version   int        `json:"version"`
+	OpenHosts bool       `json:"openHosts,omitempty"`
+	Clusters  []*cluster `json:"clusters"`
+}
+
+type cluster struct {
+	Name        string                 `json:"name"`
+	Hosts       []HostDef              `json:"hosts"`
+	Storages    []StorageDef           `json:"storages"`
+	Volumes     map[string]*volume     `json:"volumes,omitempty"`
+	VMs         map[int]*vm            `json:"vms,omitempty"`
+	Pools       map[string]*Pool       `json:"pools,omitempty"`
+	HAGroups    map[string]*HAGroup    `json:"haGroups,omitempty"`
+	HAResources map[string]*HAResource `json:"haResources,omitempty"`
+	PCI         map[string]*Mapping    `json:"pci,omitempty"`
+	USB         map[string]*Mapping    `json:"usb,omitempty"`
+}
+
+// volume is a file or a disk on a storage.
+type volume struct {
+	Storage string `json:"storage"`
+	Host    string `json:"host,omitempty"` // "" on shared storages
+	Name    string `json:"name"`           // "vm-800-disk-0", "iso/talos.iso"
+	Content string `json:"content"`
+	Format  string `json:"format"`
+	Size    int64  `json:"size"` // bytes
+	VMID    int    `json:"vmid,omitempty"`
+	Image   *Image `json:"image,omitempty"` // what was imported onto a disk
+	Created int64  `json:"created"`
+}
+
+func (v *volume) id() string { return v.Storage + ":" + v.Name }
+
+type vm struct {
+	ID      int               `json:"id"`
+	Host    string            `json:"host"`
+	Config  map[string]string `json:"config"`
+	Pending map[string]string `json:"pending,omitempty"`
+	// PendingDelete are keys that go away at the next power cycle.
+	PendingDelete []string `json:"pendingDelete,omitempty"`
+	// On says whether it is powered on, now or before the lab was stopped.
+	On   bool   `json:"on,omitempty"`
+	Lock string `json:"lock,omitempty"`
+	// Started is the Unix time of its last power-on.
+	Started int64 `json:"started,omitempty"`
+}
+
+// wanted is the configuration with everything that is pending in it.
+func (v *vm) wanted() map[string]string {
+	c := maps.Clone(v.Config)
+	for _, k := range v.PendingDelete {
+		delete(c, k)
+	}
+	maps.Copy(c, v.Pending)
+
+	return c
+}
+
+func (v *vm) applyPending() {
+	v.Config = v.wanted()
+	v.Pending, v.PendingDelete = nil, nil
+}
+
+func newCluster(d ClusterDef) *cluster {
+	c := &cluster{Name: d.Name, Hosts: slices.Clone(d.Hosts), Storages: slices.Clone(d.Storages)}
+	c.fill()
+
+	return c
+}
+
+// fill makes the maps that a file may leave out.
+func (c *cluster) fill() {
+	if c.Volumes == nil {
+		c.Volumes = map[string]*volume{}
+	}
+	if c.VMs == nil {
+		c.VMs = map[int]*vm{}
+	}
+	if c.Pools == nil {
+		c.Pools = map[string]*Pool{}
+	}
+	if c.HAGroups == nil {
+		c.HAGroups = map[string]*HAGroup{}
+	}
+	if c.HAResources == nil {
+		c.HAResources = map[string]*HAResource{}
+	}
+	if c.PCI == nil {
+		c.PCI = map[string]*Mapping{}
+	}
+	if c.USB == nil {
+		c.USB = map[string]*Mapping{}
+	}
+}
+
+func (c *cluster) host(name string) (HostDef, bool) {
+	i := slices.IndexFunc(c.Hosts, func(h HostDef) bool { return strings.EqualFold(h.Name, name) })
+	if i < 0 {
+		return HostDef{}, false
+	}
+
+	return c.Hosts[i], true
+}
+
+func (c *cluster) sortedVMs() []*vm {
+	return slices.SortedFunc(maps.Values(c.VMs), func(a, b *vm) int { return cmp.Compare(a.ID, b.ID) })
+}

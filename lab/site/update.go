@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package site
+
+import (
+	"context"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// instant are the options that a running VM takes at once; all others but drives wait for its next
+// power cycle.
+var instant = regexp.MustCompile(`^(name|description|tags|onboot|startup|protection|hookscript|lock|migrate_\w+|template|vmstatestorage|unused\d+)$`)
+
+// Update changes a VM's configuration. Settings that a running machine cannot take become pending.
+func (c *Cluster) Update(host string, id int, params map[string]string, user string) error {
+	params = maps.Clone(params)
+	remove := splitList(params["delete"])
+	wantDigest := params["digest"]
+	for _, k := range []string{"delete", "digest", "node", "vmid", "force", "skiplock", "background_delay", "revert"} {
+		delete(params, k)
+	}
+	if err := checkConfig(params); err != nil {
+		return err
+	}
+	if err := checkRoot(params, user); err != nil {
+		return err
+	}
+
+	defer c.lockVM(id)()
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+
+	v, err := c.find(host, id)
+	if err != nil {
+		return err
+	}
+	if v.Lock != "" {
+		return dief("VM is locked (%s)", v.Lock)
+	}
+	if wantDigest != "" && wantDigest != digest(v.Config) {
+		return dief("detected modified configuration - file changed by other user? Try again.")
+	}
+	if err := c.checkDrives(v.Host, params); err != nil {
+		return err
+	}
+
+	end := c.s.opts.Trace.Begin("vm.config", "vm/"+strconv.Itoa(id), map[string]string{
+		"keys": strings.Join(slices.Sorted(maps.Keys(params)), ","), "delete": strings.Join(remove, ","),
+	})
+	err = c.change(v, params, remove, user)
+	end(err)
+	if err != nil {
+		return err
+	}
+
+	return c.s.save()
+}
+
+func (c *Cluster) change(v *vm, params map[string]string, remove []string, user string) error {
+	running := c.s.running[vmKey{c.c.Name, v.ID}] != nil
+
+	for _, k := range remove {
+		if isTrue(v.Config["protection"]) && diskKey.MatchString(k) {
+			return dief("can't remove drive '%s' - protection mode enabled", k)
+		}
+		delete(v.Pending, k)
+		switch {
+		case driveKey.MatchString(k):
+			if err := c.detach(v, k); err != nil {
+				return err
+			}
+		case running && !instant.MatchString(k):
+			if _, ok := v.Config[k]; ok && !slices.Contains(v.PendingDelete, k) {
+				v.PendingDelete = append(v.PendingDelete, k)
+			}
+		default:
+			delete(v.Config, k)
+		}
+	}
+
+	for _, k := range slices.Sorted(maps.Keys(params)) {
+		if err := c.changeOne(v, k, params[k], user, running); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+func (c *Cluster) changeOne(v *vm, k, value, user string, running bool) error {
+	v.PendingDelete = slices.DeleteFunc(v.PendingDelete, func(have string) bool { return have == k })
+
+	switch {
+	case driveKey.MatchString(k):
+		return c.changeDrive(v, k, value, user)
+	case netKey.MatchString(k):
+		n := parseNet(value)
+		if n.mac == "" {
+			n.mac = parseNet(v.wanted()[k]).mac // the address stays when only the rest changes
+		}
+		if n.mac == "" {
+			n.mac = newMAC()
+		}
+		value = n.String()
+	}
+
+	if running && !instant.MatchString(k) {
+		if v.Config[k] == value {
+			delete(v.Pending, k)
+
+			return nil
+		}
+		if v.Pending == nil {
+			v.Pending = map[string]string{}
+		}
+		v.Pending[k] = value
+
+		return nil
+	}
+	delete(v.Pending, k)
+	v.Config[k] = value
+
+	return nil
+}
+
+// changeDrive attaches a drive, or changes options of the one that is attached. Media and options take
+// effect at once.
+func (c *Cluster) changeDrive(v *vm, k, value, user string) error {
+	old := parseProps("file", v.Config[k])
+	p := parseProps("file", value)
+	if _, had := v.Config[k]; had && old.get("file") == p.get("file") {
+		if vol, err := c.volume(v.Host, p.get("file")); err == nil {
+			p.set("size", formatSize(vol.Size))
+		}
+		p.del("format")
+		v.Config[k] = p.String()
+
+		return nil
+	}
+
+	var made []*volume
+	if strings.HasSuffix(p.get("file"), ":cloudinit") && strings.Contains(old.get("file"), "-cloudinit") {
+		if err := c.detach(v, k); err != nil { // its contents are made anew at each start
+			return err
+		}
+	}
+	stored, err := c.attach(v, k, value, user, &made)
+	if err != nil {
+		return err
+	}
+	if _, had := v.Config[k]; had {
+		if err := c.detach(v, k); err != nil {
+			return err
+		}
+	}
+	for key, s := range v.Config {
+		if strings.HasPrefix(key, "unused") && s == parseProps("file", stored).get("file") {
+			delete(v.Config, key)
+		}
+	}
+	v.Config[k] = stored
+
+	return nil
+}
+
+// Resize grows a disk to size ("20G", "+10G", bytes) and returns the task's UPID.
+func (c *Cluster) Resize(host string, id int, disk, size, user string) (string, error) {
+	grow, plus := strings.CutPrefix(size, "+")
+	n, err := parseSize(grow)
+	if err != nil {
+		return "", invalid("size", "%s", err)
+	}
+
+	c.s.mu.Lock()
+	v, err := c.find(host, id)
+	c.s.mu.Unlock()
+	if err != nil {
+		return "", err
+	}
+
+	return c.s.spawn(v.Host, "resize", strconv.Itoa(id), user, func(context.Context, sayf) error {
+		defer c.lockVM(id)()
+		c.s.mu.Lock()
+		defer c.s.mu.Unlock()
+
+		stored, ok := v.Config[disk]
+		if !ok {
+			return dief("disk '%s' does not exist", disk)
+		}
+		p := parseProps("file", stored)
+		if p.get("media") == "cdrom" {
+			return dief("can't resize a cdrom")
+		}
+		vol, err := c.volume(v.Host, p.get("file"))
+		if err != nil {
+			return err
+		}
+		want := n
+		if plus {
+			want += vol.Size
+		}
+		if want < vol.Size {
+			return dief("shrinking disks is not supported")
+		}
+		vol.Size = want
+		p.set("size", formatSize(want))
+		v.Config[disk] = p.String()
+
+		return c.s.save()
+	}), nil
+}
