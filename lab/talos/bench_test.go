@@ -26,6 +26,7 @@ import (
 	"github.com/siderolabs/talos/pkg/machinery/config/types/v1alpha1"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
 
 	"github.com/talos-proxmox/talos-proxmox/lab/site"
 	"github.com/talos-proxmox/talos-proxmox/lab/talos"
@@ -221,12 +222,16 @@ func (c *cluster) config(role machine.Type, hostname string, change func(*v1alph
 	require.NoError(c.bench.t, err)
 	p, err = p.PatchV1Alpha1(func(cfg *v1alpha1.Config) error {
 		if role == machine.TypeControlPlane {
+			cfg.ClusterConfig.APIServerConfig.CertSANs = []string{"10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.9"}
 			cfg.MachineConfig.MachineNetwork = &v1alpha1.NetworkConfig{
 				NetworkInterfaces: v1alpha1.NetworkDeviceList{{
 					DeviceInterface: "eth0", DeviceVIPConfig: &v1alpha1.DeviceVIPConfig{SharedIP: "10.0.0.9"},
 				}},
 			}
 		}
+		cfg.ClusterConfig.ClusterNetwork.CNI = &v1alpha1.CNIConfig{CNIName: "none"}
+		cfg.ClusterConfig.ProxyConfig = &v1alpha1.ProxyConfig{Disabled: &[]bool{true}[0]}
+		cfg.ClusterConfig.CoreDNSConfig = &v1alpha1.CoreDNS{CoreDNSDisabled: &[]bool{true}[0]}
 		if change != nil {
 			change(cfg)
 		}
@@ -240,16 +245,23 @@ func (c *cluster) config(role machine.Type, hostname string, change func(*v1alph
 	return bytes.Replace(data, []byte("auto: stable"), []byte("auto: \"off\"\nhostname: "+hostname), 1)
 }
 
-func (b *bench) dialer() grpc.DialOption {
-	return grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) {
-		return b.net.DialContext(ctx, "tcp", addr)
-	})
+// dialer reaches the site's network and, as its time runs faster, tries again sooner than gRPC does.
+func (b *bench) dialer() []grpc.DialOption {
+	return []grpc.DialOption{
+		grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) {
+			return b.net.DialContext(ctx, "tcp", addr)
+		}),
+		grpc.WithConnectParams(grpc.ConnectParams{
+			Backoff:           backoff.Config{BaseDelay: 10 * time.Millisecond, Multiplier: 1, MaxDelay: 20 * time.Millisecond},
+			MinConnectTimeout: waitLimit,
+		}),
+	}
 }
 
 // insecure is a client of maintenance mode.
 func (b *bench) insecure(v *vm) *client.Client {
 	b.t.Helper()
-	c, err := client.New(b.ctx, client.WithEndpoints(v.addr()), client.WithGRPCDialOptions(b.dialer()),
+	c, err := client.New(b.ctx, client.WithEndpoints(v.addr()), client.WithGRPCDialOptions(b.dialer()...),
 		client.WithTLSConfig(&tls.Config{InsecureSkipVerify: true})) //nolint:gosec // maintenance mode
 	require.NoError(b.t, err)
 	b.t.Cleanup(func() { _ = c.Close() })
@@ -269,7 +281,7 @@ func (c *cluster) client(v *vm) *client.Client {
 func (b *bench) clientWith(cfg *clientconfig.Config, v *vm) *client.Client {
 	b.t.Helper()
 	c, err := client.New(b.ctx, client.WithConfig(cfg), client.WithEndpoints(v.addr()),
-		client.WithGRPCDialOptions(b.dialer()))
+		client.WithGRPCDialOptions(b.dialer()...))
 	require.NoError(b.t, err)
 	b.t.Cleanup(func() { _ = c.Close() })
 
@@ -367,4 +379,19 @@ func (l *lockedBuffer) events(op string) []site.Event {
 	}
 
 	return out
+}
+
+func vmAddr(s string) netip.Addr { return netip.MustParseAddr(s) }
+
+// spec is what a node's kubelet registered, once it has.
+func (b *bench) spec(name string) talos.NodeSpec {
+	b.t.Helper()
+	var spec talos.NodeSpec
+	b.eventually(name+" is registered", func() (err error) {
+		spec, err = b.kube.last().spec(name)
+
+		return err
+	})
+
+	return spec
 }

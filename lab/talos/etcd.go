@@ -330,3 +330,16 @@ func (g *etcdGroup) forfeit(id uint64) (string, error) {
 
 	return "", errNoLeader
 }
+
+// memberNames are the names and addresses of all members.
+func (g *etcdGroup) memberNames() []string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+
+	var out []string
+	for _, m := range g.members {
+		out = append(out, m.Name, m.Addr.String())
+	}
+
+	return out
+}

@@ -42,12 +42,16 @@ func (n *node) runEtcd(ctx context.Context) {
 				n.services.set(serviceEtcd, statePreparing, "Running pre state", false)
 				n.console("etcd is waiting to join the cluster", "error", err)
 				n.waitPoke(ctx, etcdJoinRetry)
+
+				continue
 			}
-
-			continue
+			replica = n.disk.read().Etcd
+		} else if n.m.Clock.Sleep(ctx, etcdStart) != nil {
+			return
 		}
-
-		n.runMember(ctx, replica)
+		if replica != nil {
+			n.runMember(ctx, replica)
+		}
 	}
 }
 
@@ -88,9 +92,12 @@ func (n *node) joinEtcd(ctx context.Context) error {
 			err = g.promote(id)
 		}
 		end(err)
-		g.detach(id, n)
+		if err != nil {
+			g.detach(id, n) // the learner is on the disk and goes on when etcd starts again
+			n.setGroup(nil, 0)
+		}
 
-		return nil
+		return err
 	}
 
 	return err
@@ -98,10 +105,6 @@ func (n *node) joinEtcd(ctx context.Context) error {
 
 // runMember runs a member whose data are on the disk.
 func (n *node) runMember(ctx context.Context, r *etcdReplica) {
-	if n.m.Clock.Sleep(ctx, etcdStart) != nil {
-		return
-	}
-
 	g := n.nodes.openGroup(r, n.m.Net, n.m.Clock, n.m.Trace)
 	if err := n.nodes.addReplica(g.uid, r.Member); err != nil {
 		n.console("etcd", "error", err)

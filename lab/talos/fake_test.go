@@ -6,7 +6,8 @@ package talos_test
 import (
 	"context"
 	"errors"
-	"net"
+	"net/http"
+	"net/http/httptest"
 	"sync"
 
 	"k8s.io/client-go/rest"
@@ -21,26 +22,28 @@ type fakeKubernetes struct {
 }
 
 func (f *fakeKubernetes) Start(_ context.Context, c talos.KubernetesConfig) (talos.KubernetesCluster, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
+	k := &fakeCluster{
+		config: c, server: httptest.NewServer(http.HandlerFunc(noGroups)),
+		nodes: map[string]talos.NodeSpec{}, runs: map[string]chan struct{}{},
 	}
-	k := &fakeCluster{config: c, listener: l, nodes: map[string]talos.NodeSpec{}, runs: map[string]int{}}
-	go func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			_, _ = conn.Write([]byte("api"))
-			_ = conn.Close()
-		}
-	}()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.clusters = append(f.clusters, k)
 
 	return k, nil
+}
+
+// noGroups is an API that serves no kind at all.
+func noGroups(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	switch r.URL.Path {
+	case "/api":
+		_, _ = w.Write([]byte(`{"kind":"APIVersions","versions":[]}`))
+	case "/apis":
+		_, _ = w.Write([]byte(`{"kind":"APIGroupList","apiVersion":"v1","groups":[]}`))
+	default:
+		w.WriteHeader(http.StatusNotFound)
+	}
 }
 
 func (f *fakeKubernetes) last() *fakeCluster {
@@ -62,29 +65,36 @@ func (f *fakeKubernetes) started() int {
 
 type fakeCluster struct {
 	config    talos.KubernetesConfig
-	listener  net.Listener
+	server    *httptest.Server
 	mu        sync.Mutex
 	nodes     map[string]talos.NodeSpec
-	runs      map[string]int
+	runs      map[string]chan struct{}
 	destroyed bool
 }
 
-func (c *fakeCluster) Addr() string { return c.listener.Addr().String() }
+func (c *fakeCluster) Addr() string { return c.server.Listener.Addr().String() }
 
 func (c *fakeCluster) AdminConfig() *rest.Config { return &rest.Config{Host: "http://" + c.Addr()} }
 
 func (c *fakeCluster) Node(ctx context.Context, n talos.NodeSpec) error {
+	replaced := make(chan struct{})
 	c.mu.Lock()
-	c.nodes[n.Name] = n
-	c.runs[n.Name]++
-	run := c.runs[n.Name]
+	if former := c.runs[n.Name]; former != nil {
+		close(former)
+	}
+	c.nodes[n.Name], c.runs[n.Name] = n, replaced
 	c.mu.Unlock()
 
-	<-ctx.Done()
+	select {
+	case <-replaced:
+		return errors.New("another kubelet took the node over")
+	case <-ctx.Done():
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.runs[n.Name] == run {
+	if c.runs[n.Name] == replaced {
 		delete(c.nodes, n.Name)
+		delete(c.runs, n.Name)
 	}
 
 	return nil
@@ -104,14 +114,19 @@ func (c *fakeCluster) Snapshot(context.Context) ([]byte, error) {
 	return []byte("snapshot of " + c.config.Name), nil
 }
 
-func (c *fakeCluster) Stop() error { return c.listener.Close() }
+func (c *fakeCluster) Stop() error {
+	c.server.CloseClientConnections()
+	c.server.Close()
+
+	return nil
+}
 
 func (c *fakeCluster) Destroy() error {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.destroyed = true
+	c.mu.Unlock()
 
-	return c.listener.Close()
+	return c.Stop()
 }
 
 func (c *fakeCluster) wasDestroyed() bool {

@@ -11,7 +11,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -45,6 +47,7 @@ type kubeRunner struct {
 	digest  string
 	err     error
 	restore []byte
+	sans    []string
 	gone    time.Time
 	changed chan struct{}
 }
@@ -160,10 +163,12 @@ func (k *kubeRunner) reconcile(ctx context.Context) error {
 
 		return err
 	}
+	missing := k.missing(cfg.CertSANs)
+	cfg.CertSANs = k.allSANs(append(cfg.CertSANs, k.group.memberNames()...))
 	cfg.Dir, cfg.Clock, cfg.Trace = filepath.Join(k.dir, "kubernetes"), k.clock, k.trace
 
 	want := configDigest(cfg)
-	if have != nil && want == digest {
+	if have != nil && want == digest && !missing {
 		return nil
 	}
 	if have != nil {
@@ -174,6 +179,35 @@ func (k *kubeRunner) reconcile(ctx context.Context) error {
 	cfg.Restore = restore
 
 	return k.start(ctx, cfg, want)
+}
+
+// missing tells whether the certificate lacks an address by which somebody may come. The name of a
+// node that joined later is no reason to start the API server again.
+func (k *kubeRunner) missing(names []string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+
+	return slices.ContainsFunc(names, func(name string) bool {
+		_, err := netip.ParseAddr(name)
+
+		return err == nil && !slices.Contains(k.config.CertSANs, name)
+	})
+}
+
+// allSANs adds to the names that the certificate has had: one whose node is away stays, so that a
+// node that reboots changes nothing.
+func (k *kubeRunner) allSANs(names []string) []string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+
+	for _, name := range names {
+		if !slices.Contains(k.sans, name) {
+			k.sans = append(k.sans, name)
+		}
+	}
+	slices.Sort(k.sans)
+
+	return slices.Clone(k.sans)
 }
 
 func (k *kubeRunner) start(ctx context.Context, cfg KubernetesConfig, digest string) error {
@@ -244,7 +278,7 @@ func (k *kubeRunner) destroy() error {
 }
 
 func configDigest(c KubernetesConfig) string {
-	c.Restore, c.Trace = nil, nil
+	c.Restore, c.Trace, c.CertSANs = nil, nil, nil
 	content, err := json.Marshal(c)
 	if err != nil {
 		return ""

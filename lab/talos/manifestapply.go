@@ -23,14 +23,18 @@ import (
 	"k8s.io/client-go/restmapper"
 )
 
-// manifestRetry is between attempts to apply what could not be applied yet.
-const manifestRetry = 10 * time.Second
+const (
+	// manifestRetry is between attempts to apply what could not be applied yet.
+	manifestRetry = 10 * time.Second
+	// manifestPause is the least between attempts, in real time.
+	manifestPause = 500 * time.Millisecond
+)
 
 // applyManifests brings the bootstrap manifests into the cluster whenever the API server or the set
 // of manifests changes. As Talos does, it only creates what is missing: nothing is updated or
 // deleted.
 func (k *kubeRunner) applyManifests(ctx context.Context) {
-	applied := ""
+	applied, failure := "", ""
 	for ctx.Err() == nil {
 		api, changed := k.api()
 		node := k.group.anyRunning()
@@ -45,10 +49,13 @@ func (k *kubeRunner) applyManifests(ctx context.Context) {
 		if digest != applied {
 			end := k.trace.Begin("kube.manifests", "cluster/"+cfg.Cluster().Name(), nil)
 			err := k.applyOnce(ctx, api.AdminConfig(), node, cfg)
-			end(err)
-			if err == nil {
-				applied = digest
-			} else if ctx.Err() == nil {
+			switch {
+			case err == nil:
+				applied, failure = digest, ""
+				end(nil)
+			case ctx.Err() == nil && err.Error() != failure: // the same again is no news
+				failure = err.Error()
+				end(err)
 				k.log.Warn("applying bootstrap manifests", "cluster", cfg.Cluster().Name(), "error", err)
 			}
 		}
@@ -57,7 +64,7 @@ func (k *kubeRunner) applyManifests(ctx context.Context) {
 }
 
 func (k *kubeRunner) pause(ctx context.Context, changed <-chan struct{}, d time.Duration) {
-	t := time.NewTimer(k.clock.Scale(d))
+	t := time.NewTimer(max(k.clock.Scale(d), manifestPause))
 	defer t.Stop()
 
 	select {

@@ -25,6 +25,11 @@ const (
 	// servicesTime is from the configuration to a running container runtime.
 	servicesTime = 5 * time.Second
 	trustdRetry  = 5 * time.Second
+
+	// stageTick is how often, in real time, a node looks at its own health; every publishEvery-th
+	// time it also looks for other members of its cluster.
+	stageTick    = 100 * time.Millisecond
+	publishEvery = 10
 )
 
 // runConfigured is a node with a configuration, until something ends its power cycle.
@@ -204,11 +209,11 @@ func (n *node) runAPI(ctx context.Context) {
 
 // runStages moves the node from booting to running and keeps its resources fresh.
 func (n *node) runStages(ctx context.Context) {
-	tick := time.NewTicker(100 * time.Millisecond)
+	tick := time.NewTicker(stageTick)
 	defer tick.Stop()
 	booted := false
 
-	for {
+	for i := 0; ; i++ {
 		if stage, _ := n.stageNow(); !booted && (stage == stageBooting || stage == stageMaintenance) && n.booted() {
 			booted = true
 			n.setStage(stageRunning, nil)
@@ -216,13 +221,16 @@ func (n *node) runStages(ctx context.Context) {
 		}
 		n.electVIP()
 		n.updateServing()
-		n.publishState()
+		if i%publishEvery == 0 {
+			n.publishState()
+		}
 
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
 		case <-n.pokes():
+			n.publishState()
 		}
 	}
 }
