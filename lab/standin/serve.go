@@ -10,6 +10,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
 
 	"github.com/talos-proxmox/talos-proxmox/lab/standin/bridge"
+	"github.com/talos-proxmox/talos-proxmox/lab/standin/kubernetes"
 	"github.com/talos-proxmox/talos-proxmox/lab/standin/proxmoxve"
 	"github.com/talos-proxmox/talos-proxmox/lab/standin/talos"
 	"github.com/talos-proxmox/talos-proxmox/lab/standin/wire"
@@ -22,6 +23,8 @@ func Serve(ctx context.Context, name string) (port int, done <-chan error, err e
 	switch name {
 	case "proxmoxve":
 		return wire.Serve(ctx, bridged(proxmoxve.Package()))
+	case "kubernetes":
+		return wire.Serve(ctx, func(c *wire.Conn) plugin.Provider { return kubernetes.New(c) })
 	case "talos":
 		return wire.Serve(ctx, bridged(talos.Package()))
 	}

@@ -36,7 +36,7 @@ func (p *provider) Update(ctx context.Context, req plugin.UpdateRequest) (plugin
 	}
 	r.compare(op, req.OldInputs, req.NewInputs, req.OldOutputs)
 
-	ctx, cancel := p.bounded(ctx, req.Timeout)
+	ctx, cancel := Bounded(ctx, p.conn, req.Timeout)
 	defer cancel()
 
 	out, err := r.Update(ctx, op)
@@ -46,7 +46,7 @@ func (p *provider) Update(ctx context.Context, req plugin.UpdateRequest) (plugin
 		if !r.KeepsFailedUpdate {
 			return plugin.UpdateResponse{}, err
 		}
-		return plugin.UpdateResponse{}, partial(op.ID, req.NewInputs, r.outputs(base, out), err)
+		return plugin.UpdateResponse{}, Partial(op.ID, req.NewInputs, r.outputs(base, out), err)
 	}
 
 	props, err := r.checked(t, base, out)
@@ -75,7 +75,7 @@ func (p *provider) Read(ctx context.Context, req plugin.ReadRequest) (plugin.Rea
 	}
 	op.In, op.Was, op.State = TreeOf(req.Inputs), TreeOf(req.Inputs), TreeOf(req.State)
 
-	ctx, cancel := p.bounded(ctx, req.Timeout)
+	ctx, cancel := Bounded(ctx, p.conn, req.Timeout)
 	defer cancel()
 
 	out, err := r.Read(ctx, op)
@@ -91,7 +91,7 @@ func (p *provider) Read(ctx context.Context, req plugin.ReadRequest) (plugin.Rea
 		return plugin.ReadResponse{}, err
 	}
 
-	props = likeInputs(resource.NewProperty(props), resource.NewProperty(req.State)).ObjectValue()
+	props = KeepSecrets(resource.NewProperty(props), resource.NewProperty(req.State)).ObjectValue()
 	inputs := inputsFrom(t.args, req.Inputs, props, len(req.State) == 0)
 
 	return plugin.ReadResponse{ReadResult: plugin.ReadResult{ID: req.ID, Inputs: inputs, Outputs: props}}, nil
@@ -110,7 +110,7 @@ func (p *provider) Delete(ctx context.Context, req plugin.DeleteRequest) (plugin
 	}
 	op.Was, op.State = TreeOf(req.Inputs), TreeOf(req.Outputs)
 
-	ctx, cancel := p.bounded(ctx, req.Timeout)
+	ctx, cancel := Bounded(ctx, p.conn, req.Timeout)
 	defer cancel()
 
 	if err := r.Delete(ctx, op); err != nil {

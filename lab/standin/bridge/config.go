@@ -9,9 +9,9 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 )
 
-// decodeConfig undoes the encoding in which an engine passes configuration: everything that is not a
+// DecodeConfig undoes the encoding in which an engine passes configuration: everything that is not a
 // string arrives as JSON text.
-func decodeConfig(t *Type, props resource.PropertyMap) resource.PropertyMap {
+func DecodeConfig(t *Type, props resource.PropertyMap) resource.PropertyMap {
 	out := resource.PropertyMap{}
 	for k, v := range props {
 		if f, ok := t.Field(string(k)); ok && f.Type.Kind != String {
@@ -68,9 +68,9 @@ func reviveSecrets(v resource.PropertyValue) resource.PropertyValue {
 	return v
 }
 
-// encodeConfig keeps the form in which the state holds configuration: JSON text for what is no
+// EncodeConfig keeps the form in which the state holds configuration: JSON text for what is no
 // string. A secret anywhere in a value makes the whole value secret.
-func encodeConfig(props resource.PropertyMap) resource.PropertyMap {
+func EncodeConfig(props resource.PropertyMap) resource.PropertyMap {
 	out := resource.PropertyMap{}
 	for k, v := range props {
 		out[k] = encodeValue(v)

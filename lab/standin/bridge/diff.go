@@ -19,8 +19,8 @@ type Change struct {
 	Output bool
 }
 
-// changes compares inputs; secrets are opened, the bridge's bookkeeping is passed over.
-func changes(was, now resource.PropertyValue, path Path) []Change {
+// Compare compares inputs; secrets are opened, the bridge's bookkeeping is passed over.
+func Compare(was, now resource.PropertyValue, path Path) []Change {
 	was, now = open(was), open(now)
 
 	switch {
@@ -32,7 +32,7 @@ func changes(was, now resource.PropertyValue, path Path) []Change {
 		var out []Change
 		a, b := was.ArrayValue(), now.ArrayValue()
 		for i := range max(len(a), len(b)) {
-			out = append(out, changes(at(a, i), at(b, i), path.With(i))...)
+			out = append(out, Compare(at(a, i), at(b, i), path.With(i))...)
 		}
 		return out
 	}
@@ -59,7 +59,7 @@ func objectChanges(was, now resource.PropertyMap, path Path) []Change {
 	var out []Change
 	for _, k := range keys {
 		if !internal(k) {
-			out = append(out, changes(was[k], now[k], path.With(string(k)))...)
+			out = append(out, Compare(was[k], now[k], path.With(string(k)))...)
 		}
 	}
 
@@ -102,8 +102,8 @@ func (c Change) kind(replace bool) plugin.DiffKind {
 	return kind
 }
 
-// result makes the engine's form of a diff; replaces tells which changes need a new resource.
-func result(found []Change, replaces func(Change) bool) plugin.DiffResult {
+// Result makes the engine's form of a diff; replaces tells which changes need a new resource.
+func Result(found []Change, replaces func(Change) bool) plugin.DiffResult {
 	if len(found) == 0 {
 		return plugin.DiffResult{Changes: plugin.DiffNone}
 	}

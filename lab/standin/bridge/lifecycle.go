@@ -67,7 +67,7 @@ func (r *Resource) autoname(in resource.PropertyMap, req plugin.CheckRequest) er
 func (r *Resource) compare(op *Op, was, now, state resource.PropertyMap) {
 	op.Was, op.In, op.State, op.Unknown = TreeOf(was), TreeOf(now), TreeOf(state), unknowns(now)
 
-	op.Changes = slices.DeleteFunc(changes(resource.NewProperty(was), resource.NewProperty(now), nil),
+	op.Changes = slices.DeleteFunc(Compare(resource.NewProperty(was), resource.NewProperty(now), nil),
 		func(c Change) bool {
 			// What the program leaves to the provider keeps the value it has.
 			if c.New == nil && !c.Unknown && slices.Contains(r.Computed, c.Path.Pattern()) {
@@ -121,7 +121,7 @@ func (p *provider) Diff(_ context.Context, req plugin.DiffRequest) (plugin.DiffR
 		}
 	}
 
-	return result(op.Changes, replaces), nil
+	return Result(op.Changes, replaces), nil
 }
 
 // plan is the outputs as a preview knows them.
@@ -134,7 +134,7 @@ func (p *provider) plan(
 		op.Client = p.client
 		p.mu.Unlock()
 
-		ctx, cancel := p.bounded(ctx, 0)
+		ctx, cancel := Bounded(ctx, p.conn, 0)
 		defer cancel()
 
 		var err error
@@ -170,7 +170,7 @@ func (p *provider) Create(ctx context.Context, req plugin.CreateRequest) (plugin
 	}
 	op.In = TreeOf(req.Properties)
 
-	ctx, cancel := p.bounded(ctx, req.Timeout)
+	ctx, cancel := Bounded(ctx, p.conn, req.Timeout)
 	defer cancel()
 
 	id, out, err := r.Create(ctx, op)
@@ -179,7 +179,7 @@ func (p *provider) Create(ctx context.Context, req plugin.CreateRequest) (plugin
 		if id == "" {
 			return plugin.CreateResponse{}, err
 		}
-		return plugin.CreateResponse{}, partial(id, req.Properties, r.outputs(req.Properties, out), err)
+		return plugin.CreateResponse{}, Partial(id, req.Properties, r.outputs(req.Properties, out), err)
 	}
 
 	props, err := r.checked(t, req.Properties, out)

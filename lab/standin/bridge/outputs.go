@@ -28,9 +28,9 @@ func (r *Resource) outputs(base resource.PropertyMap, out Tree) resource.Propert
 		}
 	}
 
-	props = likeInputs(resource.NewProperty(props), resource.NewProperty(base)).ObjectValue()
+	props = KeepSecrets(resource.NewProperty(props), resource.NewProperty(base)).ObjectValue()
 
-	return markSecrets(props, r.Secrets)
+	return MarkSecrets(props, r.Secrets)
 }
 
 // checked is outputs, compared with the SDK's type: a stand-in must not make outputs up.
@@ -83,7 +83,7 @@ func (r *Resource) planned(in, old resource.PropertyMap, known Tree, unknown []s
 		props[key] = resource.MakeComputed(resource.NewProperty(""))
 	}
 
-	return markSecrets(props, r.Secrets)
+	return MarkSecrets(props, r.Secrets)
 }
 
 // carry adds to inputs the old outputs that the provider itself filled in.
@@ -137,12 +137,13 @@ func inputsFrom(t *Type, in, props resource.PropertyMap, imported bool) resource
 		return out
 	}
 
-	return refreshed(resource.NewProperty(in), resource.NewProperty(props)).ObjectValue()
+	return Refresh(resource.NewProperty(in), resource.NewProperty(props)).ObjectValue()
 }
 
-func refreshed(in, now resource.PropertyValue) resource.PropertyValue {
+// Refresh brings an input up to date with what is there now; it keeps what is secret secret.
+func Refresh(in, now resource.PropertyValue) resource.PropertyValue {
 	if in.IsSecret() {
-		return resource.MakeSecret(refreshed(in.SecretValue().Element, open(now)))
+		return resource.MakeSecret(Refresh(in.SecretValue().Element, open(now)))
 	}
 	now = open(now)
 
@@ -151,7 +152,7 @@ func refreshed(in, now resource.PropertyValue) resource.PropertyValue {
 		out := resource.PropertyMap{}
 		for k, v := range in.ObjectValue() {
 			if e, ok := now.ObjectValue()[k]; ok && !internal(k) {
-				v = refreshed(v, e)
+				v = Refresh(v, e)
 			}
 			out[k] = v
 		}
@@ -160,7 +161,7 @@ func refreshed(in, now resource.PropertyValue) resource.PropertyValue {
 		l := make([]resource.PropertyValue, len(now.ArrayValue()))
 		for i, e := range now.ArrayValue() {
 			if i < len(in.ArrayValue()) {
-				e = refreshed(in.ArrayValue()[i], e)
+				e = Refresh(in.ArrayValue()[i], e)
 			}
 			l[i] = e
 		}
@@ -172,8 +173,8 @@ func refreshed(in, now resource.PropertyValue) resource.PropertyValue {
 	return now
 }
 
-// partial tells the engine that something was made although the operation failed.
-func partial(id string, in, out resource.PropertyMap, cause error) error {
+// Partial tells the engine that something was made although the operation failed.
+func Partial(id string, in, out resource.PropertyMap, cause error) error {
 	opts := plugin.MarshalOptions{KeepUnknowns: true, KeepSecrets: true}
 	detail := &pulumirpc.ErrorResourceInitFailed{Id: id, Reasons: []string{cause.Error()}}
 

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"reflect"
 	"sync"
-	"time"
 
 	"github.com/blang/semver"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
@@ -72,7 +71,7 @@ func (p *provider) CheckConfig(
 		return plugin.CheckConfigResponse{}, err
 	}
 
-	news := decodeConfig(t, req.News)
+	news := DecodeConfig(t, req.News)
 	problems := NewProblems(req.Name)
 	delete(news, "version")
 	delete(news, "pluginDownloadURL")
@@ -89,14 +88,14 @@ func (p *provider) CheckConfig(
 	}
 
 	return plugin.CheckConfigResponse{
-		Properties: encodeConfig(markSecrets(news, p.pkg.ConfigSecrets)), Failures: problems.Failures(),
+		Properties: EncodeConfig(MarkSecrets(news, p.pkg.ConfigSecrets)), Failures: problems.Failures(),
 	}, nil
 }
 
 // DiffConfig never replaces a bridged provider: new credentials manage the same resources.
 func (p *provider) DiffConfig(_ context.Context, req plugin.DiffConfigRequest) (plugin.DiffConfigResponse, error) {
-	found := changes(resource.NewProperty(req.OldInputs), resource.NewProperty(req.NewInputs), nil)
-	return result(found, func(Change) bool { return false }), nil
+	found := Compare(resource.NewProperty(req.OldInputs), resource.NewProperty(req.NewInputs), nil)
+	return Result(found, func(Change) bool { return false }), nil
 }
 
 // Configure takes the configuration of this connection.
@@ -106,7 +105,7 @@ func (p *provider) Configure(_ context.Context, req plugin.ConfigureRequest) (pl
 		return plugin.ConfigureResponse{}, err
 	}
 
-	client, err := p.pkg.Configure(p.conn, TreeOf(decodeConfig(t, req.Inputs)))
+	client, err := p.pkg.Configure(p.conn, TreeOf(DecodeConfig(t, req.Inputs)))
 	if err != nil {
 		return plugin.ConfigureResponse{}, fmt.Errorf("configuring %s: %w", p.pkg.Name, err)
 	}
@@ -151,21 +150,6 @@ func (p *provider) op(urn resource.URN, id resource.ID) (*Op, error) {
 	return &Op{Conn: p.conn, Client: p.client, URN: urn, Name: urn.Name(), ID: string(id)}, nil
 }
 
-// bounded ends with the call, the connection, or after seconds (0: no limit).
-func (p *provider) bounded(ctx context.Context, seconds float64) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(p.conn.Context(), func() { cancel(context.Cause(p.conn.Context())) })
-	end := func() { stop(); cancel(nil) }
-
-	if seconds <= 0 {
-		return ctx, end
-	}
-
-	ctx, release := context.WithTimeout(ctx, time.Duration(seconds*float64(time.Second)))
-
-	return ctx, func() { release(); end() }
-}
-
 // Invoke calls a function.
 func (p *provider) Invoke(ctx context.Context, req plugin.InvokeRequest) (plugin.InvokeResponse, error) {
 	f, ok := p.pkg.Functions[string(req.Tok)]
@@ -195,7 +179,7 @@ func (p *provider) Invoke(ctx context.Context, req plugin.InvokeRequest) (plugin
 	}
 	op.In = TreeOf(f.Defaults.apply(t, args, nil).ObjectValue())
 
-	ctx, cancel := p.bounded(ctx, 0)
+	ctx, cancel := Bounded(ctx, p.conn, 0)
 	defer cancel()
 
 	out, err := f.Call(ctx, op)

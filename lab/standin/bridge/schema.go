@@ -159,3 +159,17 @@ func required(t reflect.Type) bool {
 		return true
 	}
 }
+
+// ObjectOf makes an object type of optional properties.
+func ObjectOf(fields map[string]*Type) *Type {
+	o := &Type{Kind: Object}
+	for name, t := range fields {
+		o.Fields = append(o.Fields, Field{Name: name, Type: t})
+	}
+	slices.SortFunc(o.Fields, func(a, b Field) int { return strings.Compare(a.Name, b.Name) })
+
+	return o
+}
+
+// Requiring makes properties of an object required.
+func (t *Type) Requiring(names ...string) *Type { return require(t, names) }

@@ -9,8 +9,8 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 )
 
-// markSecrets makes what patterns name secret, wherever it is in props.
-func markSecrets(props resource.PropertyMap, patterns []string) resource.PropertyMap {
+// MarkSecrets makes what patterns name secret, wherever it is in props.
+func MarkSecrets(props resource.PropertyMap, patterns []string) resource.PropertyMap {
 	v := resource.NewProperty(props)
 	for _, p := range patterns {
 		v = markSecret(v, strings.Split(strings.ReplaceAll(p, "[*]", ".*"), "."))
@@ -48,8 +48,8 @@ func markSecret(v resource.PropertyValue, steps []string) resource.PropertyValue
 	return v
 }
 
-// likeInputs makes an output secret where the input of the same name is.
-func likeInputs(out, in resource.PropertyValue) resource.PropertyValue {
+// KeepSecrets makes an output secret where the input of the same name is.
+func KeepSecrets(out, in resource.PropertyValue) resource.PropertyValue {
 	switch {
 	case out.IsSecret() || out.IsNull():
 		return out
@@ -62,7 +62,7 @@ func likeInputs(out, in resource.PropertyValue) resource.PropertyValue {
 		c := out.ObjectValue().Copy()
 		for k, v := range in.ObjectValue() {
 			if e, ok := c[k]; ok {
-				c[k] = likeInputs(e, v)
+				c[k] = KeepSecrets(e, v)
 			}
 		}
 		return resource.NewProperty(c)
@@ -75,7 +75,7 @@ func likeInputs(out, in resource.PropertyValue) resource.PropertyValue {
 		}
 		l := make([]resource.PropertyValue, len(out.ArrayValue()))
 		for i := range l {
-			l[i] = likeInputs(out.ArrayValue()[i], in.ArrayValue()[i])
+			l[i] = KeepSecrets(out.ArrayValue()[i], in.ArrayValue()[i])
 		}
 		return resource.NewProperty(l)
 	}
