@@ -21,7 +21,7 @@ help: ## list the commands
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | sed -E 's/:.*## /\t/' | expand -t 14
 
 .PHONY: tools
-tools: $(TOOLS) bin/program ## build what is missing into bin/
+tools: $(TOOLS) bin/charts bin/program ## build what is missing into bin/
 
 # The Pulumi CLI on PATH serves when it is v3 and not older than the pinned one.
 bin/pulumi: tools/pulumi/go.mod hack/build.sh hack/find-pulumi.sh
@@ -53,6 +53,13 @@ bin/kubectl: bin/lab-kubernetes
 LAB_SOURCES := $(shell find lab -name '*.go' -o -name '*.yaml' -path 'lab/*') lab/go.mod
 bin/lab: $(LAB_SOURCES) hack/build.sh
 	@hack/build.sh lab lab $@ ./cmd/lab
+
+# The charts that Go modules carry, and a marked stand-in where none does.
+CHART_MODULES := github.com/cilium/cilium@v1.18.4 github.com/cilium/cilium@v1.18.0 \
+	github.com/fluxcd/source-controller@v1.9.5 github.com/fluxcd/kustomize-controller@v1.9.5 \
+	github.com/fluxcd/helm-controller@v1.6.4 github.com/fluxcd/notification-controller@v1.9.3
+bin/charts: $(wildcard lab/charts/*) $(wildcard lab/cmd/lab-charts/*.go)
+	@rm -rf $@ && cd lab && go run ./cmd/lab-charts ../$@ $(CHART_MODULES) && touch ../$@
 
 # Compiled here with progress, so that `pulumi up` finds every module and package in Go's caches.
 PROGRAM_SOURCES := $(shell find main.go go.mod stack spec components internal -name '*.go' -o -name go.mod 2>/dev/null)

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package charts
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"helm.sh/helm/v3/pkg/chart"
+	"sigs.k8s.io/yaml"
+)
+
+const (
+	// CiliumRepository is where Cilium's chart is found, without its scheme.
+	CiliumRepository = "helm.cilium.io"
+	// FluxRepository is where Flux's community chart is found, without its scheme.
+	FluxRepository = "fluxcd-community.github.io/helm-charts"
+)
+
+// Sources are the directories of the Go modules that charts are made of.
+type Sources struct {
+	// Cilium are checkouts of Cilium, one per version to serve.
+	Cilium []string
+	// Flux are the modules of Flux's controllers.
+	Flux []string
+}
+
+// Pack writes one Helm repository per host below dir: index.yaml and the charts' archives.
+func Pack(dir string, sources Sources) error {
+	var cilium [][]byte
+	for _, module := range sources.Cilium {
+		files, err := tree(os.DirFS(filepath.Join(module, "install", "kubernetes", "cilium")))
+		if err != nil {
+			return fmt.Errorf("reading Cilium's chart in %s: %w", module, err)
+		}
+		packed, err := archive("cilium", files)
+		if err != nil {
+			return err
+		}
+		cilium = append(cilium, packed)
+	}
+	if err := repository(dir, CiliumRepository, cilium); err != nil {
+		return err
+	}
+
+	modules := make([]fs.FS, 0, len(sources.Flux))
+	for _, module := range sources.Flux {
+		modules = append(modules, os.DirFS(module))
+	}
+	packed, err := flux(modules)
+	if err != nil {
+		return err
+	}
+
+	return repository(dir, FluxRepository, [][]byte{packed})
+}
+
+// entry is a chart in a repository's index.
+type entry struct {
+	*chart.Metadata
+	URLs   []string `json:"urls"`
+	Digest string   `json:"digest"`
+}
+
+// repository writes the archives and the index that lists them.
+func repository(dir, location string, archives [][]byte) error {
+	into := filepath.Join(dir, filepath.FromSlash(location))
+	if err := os.MkdirAll(into, 0o755); err != nil {
+		return fmt.Errorf("making repository %s: %w", location, err)
+	}
+
+	entries := map[string][]entry{}
+	for _, packed := range archives {
+		metadata, err := metadataOf(packed)
+		if err != nil {
+			return fmt.Errorf("repository %s: %w", location, err)
+		}
+		file := fmt.Sprintf("%s-%s.tgz", metadata.Name, metadata.Version)
+		if err := os.WriteFile(filepath.Join(into, file), packed, 0o644); err != nil {
+			return fmt.Errorf("writing %s: %w", file, err)
+		}
+		entries[metadata.Name] = append(entries[metadata.Name], entry{
+			Metadata: metadata, Digest: fmt.Sprintf("%x", sha256.Sum256(packed)),
+			URLs: []string{"https://" + strings.TrimSuffix(location, "/") + "/" + file},
+		})
+	}
+
+	index, err := yaml.Marshal(map[string]any{
+		"apiVersion": "v1", "generated": "1970-01-01T00:00:00Z", "entries": entries,
+	})
+	if err != nil {
+		return fmt.Errorf("writing the index of %s: %w", location, err)
+	}
+
+	return os.WriteFile(filepath.Join(into, "index.yaml"), index, 0o644)
+}
