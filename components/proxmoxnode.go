@@ -10,7 +10,6 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
-	"github.com/talos-proxmox/talos-proxmox/internal/hardware"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -156,29 +155,29 @@ func (a ProxmoxNodeArgs) allowed() []string { return a.Lifecycle.AllowReplace[a.
 
 // withDefaults returns a copy in which node, image and cluster are complete.
 func (a ProxmoxNodeArgs) withDefaults() ProxmoxNodeArgs {
-	variant := spec.Or(a.Node.Node.Image, spec.DefaultImage)
-	full := spec.Config{
-		Proxmox: a.Proxmox, Cluster: a.Cluster, Lifecycle: a.Lifecycle,
-		Images: map[string]spec.Image{variant: a.Image}, Nodes: []spec.NamedNode{a.Node},
-	}.WithDefaults()
+	full := a.config().WithDefaults()
 	a.Proxmox, a.Cluster, a.Lifecycle = full.Proxmox, full.Cluster, full.Lifecycle
-	a.Image, a.Node = full.Images[variant], full.Nodes[0]
+	a.Node = full.Nodes[0]
+	a.Image = full.Image(a.Node)
 
 	return a
 }
 
 func (a ProxmoxNodeArgs) validate() *check.List {
 	var l check.List
-	if a.Node.Name == "" {
-		l.Addf("name", "is required")
-	}
-	if spec.Or(a.Node.Host, "") == "" {
-		l.Addf("host", "is required: name the Proxmox host that runs the VM")
-	}
 	if a.ImageFileID == nil {
 		l.Addf("imageFileId", "is required: the boot file on the node's host")
 	}
-	hardware.Validate("", a.Node, a.Image, a.Proxmox, &l)
+	a.config().ValidateNodes(&l)
 
 	return &l
+}
+
+// config is the node with what it needs to be complete.
+func (a ProxmoxNodeArgs) config() spec.Config {
+	return spec.Config{
+		Proxmox: withEnvironment(a.Proxmox), Cluster: a.Cluster, Lifecycle: a.Lifecycle,
+		Images: map[string]spec.Image{spec.Or(a.Node.Node.Image, spec.DefaultImage): a.Image},
+		Nodes:  []spec.NamedNode{a.Node},
+	}
 }

@@ -103,7 +103,7 @@ func disk(d spec.Disk) vm.VirtualMachineDiskArgs {
 		Cache:       pulumi.String(*d.Cache),
 		Aio:         pulumi.String(*d.AIO),
 		Discard:     pulumi.String(onOff(*d.Discard)),
-		Iothread:    pulumi.Bool(*d.Iothread && *d.Type != "sata"),
+		Iothread:    pulumi.Bool(spec.Or(d.Iothread, false)),
 		Ssd:         pulumi.Bool(spec.Or(d.SSD, false)),
 		Backup:      pulumi.Bool(*d.Backup),
 		Replicate:   pulumi.Bool(*d.Replicate),

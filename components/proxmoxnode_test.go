@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -46,6 +47,7 @@ func devNode() components.ProxmoxNodeArgs {
 func prodWorker() components.ProxmoxNodeArgs {
 	args := devNode()
 	args.Cluster = spec.Cluster{Name: spec.Ptr("prod-k8s")}
+	args.Proxmox.Hosts = map[string]spec.Host{"alpha": {}, "charlie": {}}
 	args.Image.DatastoreHost, args.Image.Datastore = spec.Ptr("alpha"), spec.Ptr("nas")
 	args.Node = spec.NamedNode{Name: "prod-work-01", Node: spec.Node{
 		Role: spec.Ptr(spec.Worker), Host: spec.Ptr("charlie"), VMID: spec.Ptr(6201),
@@ -64,7 +66,7 @@ func prodWorker() components.ProxmoxNodeArgs {
 // register runs the component alone.
 func register(t *testing.T, preview bool, args components.ProxmoxNodeArgs) *pulumitest.Recorder {
 	t.Helper()
-	var r pulumitest.Recorder
+	r := pulumitest.Recorder{State: withVolumes}
 	require.NoError(t, r.Run(preview, func(ctx *pulumi.Context) error {
 		_, err := components.NewProxmoxNode(ctx, args.Node.Name, &args)
 
@@ -72,6 +74,24 @@ func register(t *testing.T, preview bool, args components.ProxmoxNodeArgs) *pulu
 	}))
 
 	return &r
+}
+
+// withVolumes makes of a resource's inputs what Proxmox would: every disk has a volume.
+func withVolumes(args pulumi.MockResourceArgs) (string, resource.PropertyMap) {
+	outputs := args.Inputs.Copy()
+	if disks, ok := outputs["disks"]; ok {
+		var named []resource.PropertyValue
+		for _, disk := range disks.ArrayValue() {
+			volume := disk.ObjectValue().Copy()
+			if _, there := volume["pathInDatastore"]; !there {
+				volume["pathInDatastore"] = resource.NewProperty("vm-" + args.Name + "-" + volume["interface"].StringValue())
+			}
+			named = append(named, resource.NewProperty(volume))
+		}
+		outputs["disks"] = resource.NewProperty(named)
+	}
+
+	return args.Name, outputs
 }
 
 // plain is a resource's inputs as plain values.

@@ -46,6 +46,7 @@ func EditEffects() map[string]Edit {
 			all[prefix+field] = edit
 		}
 	}
+	the(all, Edit{EffectRefused, "is for data disks"}, "nodes.*.osDisk.mountpoint", "nodes.*.osDisk.keepOnRebuild")
 
 	return all
 }

@@ -2,5 +2,5 @@
 // Copyright the talos-proxmox authors.
 
 // Package hardware knows what Proxmox VE and its Pulumi provider do with a virtual machine: where
-// drives go, what an option needs, and which edits would replace a VM or lose data.
+// drives go, and which edits would replace a VM or lose data.
 package hardware

@@ -5,8 +5,6 @@ package hardware
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
 	"github.com/talos-proxmox/talos-proxmox/internal/image"
@@ -28,12 +26,22 @@ type Identity struct {
 	Fixed []string `json:"fixed,omitempty"`
 	// HA says that Proxmox chooses the host.
 	HA bool `json:"ha,omitempty"`
+	// Role of the node in the cluster.
+	Role string `json:"role"`
+	// Address that etcd and Kubernetes know the node by; empty when it has no static one.
+	Address string `json:"address,omitempty"`
 	// Disks by slot.
 	Disks map[string]Disk `json:"disks"`
+	// DataVMID is the id of the VM that holds the kept disks; 0 when none is kept.
+	DataVMID int `json:"dataVmId,omitempty"`
 	// EFIDisk is what the UEFI variables are kept in; empty without.
 	EFIDisk string `json:"efiDisk,omitempty"`
+	// EFIDatastore is where they are.
+	EFIDatastore string `json:"efiDatastore,omitempty"`
 	// TPM is the version of the TPM; empty without.
 	TPM string `json:"tpm,omitempty"`
+	// TPMDatastore is where its state is.
+	TPMDatastore string `json:"tpmDatastore,omitempty"`
 	// System is the kind of Talos on the disk: platform, architecture, secure boot.
 	System string `json:"system"`
 }
@@ -59,8 +67,15 @@ func IdentityOf(n spec.NamedNode, img spec.Image, rebuild int) Identity {
 		Migrate: spec.Or(n.Migrate, true),
 		Fixed:   fixed(n, img),
 		HA:      n.HA != nil,
+		Role:    string(spec.Or(n.Role, spec.Worker)),
 		Disks:   map[string]Disk{n.OSDisk.Interface(): diskOf("osDisk", *n.OSDisk)},
 		System:  spec.Or(img.Platform, "nocloud") + " " + spec.Or(img.Arch, "amd64"),
+	}
+	if address := n.Address(); address.IsValid() {
+		id.Address = address.String()
+	}
+	if len(KeptDisks(n)) > 0 {
+		id.DataVMID = spec.Or(n.DataVMID, 0)
 	}
 	for _, disk := range n.DataDisks() {
 		id.Disks[disk.Interface()] = diskOf(check.Join("disks", disk.Name), disk.Disk)
@@ -73,9 +88,10 @@ func IdentityOf(n spec.NamedNode, img spec.Image, rebuild int) Identity {
 		if spec.Or(e.PreEnrolledKeys, false) {
 			id.EFIDisk += " with keys"
 		}
+		id.EFIDatastore = spec.Or(e.Datastore, "")
 	}
 	if n.TPM != nil {
-		id.TPM = spec.Or(n.TPM.Version, "v2.0")
+		id.TPM, id.TPMDatastore = spec.Or(n.TPM.Version, "v2.0"), spec.Or(n.TPM.Datastore, "")
 	}
 
 	return id
@@ -99,111 +115,6 @@ func fixed(n spec.NamedNode, img spec.Image) []string {
 	if image.ISO(img) && img.DatastoreHost == nil && spec.Or(n.CDROM, true) {
 		reasons = append(reasons, "the ISO in its drive is on a local datastore (set cdRom to false and run up first)")
 	}
-	if len(KeptDisks(n)) > 0 {
-		reasons = append(reasons, "it has disks that belong to another VM (keepOnRebuild)")
-	}
 
 	return reasons
-}
-
-const (
-	fieldHost = "host"
-	fieldVMID = "vmId"
-	fieldEFI  = "efiDisk"
-	fieldTPM  = "tpm"
-)
-
-// ReplaceFields are the fields whose edits replace a VM where the stack permits it.
-func ReplaceFields() []string { return []string{fieldHost, fieldVMID, fieldEFI, fieldTPM} }
-
-// Refuse records every edit from was to now that would replace the VM of the node without
-// permission, or that cannot be done. A rebuild that the user asked for permits all of them.
-func Refuse(node string, was, now Identity, allowed []string, l *check.List) {
-	if was.Rebuild != now.Rebuild {
-		return
-	}
-	r := refusal{node: node, allowed: allowed, l: l}
-	r.host(was, now)
-	r.replacing(fieldVMID, was.VMID, now.VMID)
-	r.replacing(fieldEFI, orNone(was.EFIDisk), orNone(now.EFIDisk))
-	r.replacing(fieldTPM, orNone(was.TPM), orNone(now.TPM))
-	if was.System != now.System {
-		r.impossible("image", "the system on the disk is %s; %s would have to be installed anew", was.System, now.System)
-	}
-	for _, slot := range slices.Sorted(maps.Keys(was.Disks)) {
-		r.disk(slot, was.Disks[slot], now.Disks)
-	}
-}
-
-type refusal struct {
-	node    string
-	allowed []string
-	l       *check.List
-}
-
-func (r refusal) host(was, now Identity) {
-	switch {
-	case was.Host == now.Host || r.permitted(fieldHost):
-	case was.HA && now.HA:
-		r.l.Addf(fieldHost, "was %s, is now %s: with ha Proxmox VE chooses the host; migrate the VM there, or remove ha first",
-			was.Host, now.Host)
-	case !now.Migrate:
-		r.replacing(fieldHost, was.Host, now.Host)
-	case len(was.Fixed) > 0:
-		for _, reason := range was.Fixed {
-			r.l.Addf(fieldHost, "was %s, is now %s: the VM cannot move live, since %s", was.Host, now.Host, reason)
-		}
-	}
-}
-
-func (r refusal) replacing(field string, was, now any) {
-	if was == now || r.permitted(field) {
-		return
-	}
-	r.l.Addf(field, "was %v, is now %v: this replaces the VM and all data on its disks; "+
-		"permit it with lifecycle.allowReplace: {%s: [%s]}", was, now, r.node, field)
-}
-
-func (r refusal) impossible(field, format string, args ...any) {
-	r.l.Addf(field, "%s; to have the node rebuilt, raise lifecycle.replace: {%s: <number>}", fmt.Sprintf(format, args...), r.node)
-}
-
-func (r refusal) disk(slot string, was Disk, disks map[string]Disk) {
-	now, there := disks[slot]
-	if !there {
-		what := "was removed"
-		for other, d := range disks {
-			if d.Field == was.Field {
-				what = "was moved to " + other
-			}
-		}
-		r.impossible(was.Field, "the disk at %s %s: Proxmox VE's provider removes no disk, and the %d GiB on it would be lost",
-			slot, what, was.Size)
-
-		return
-	}
-	if now.Size < was.Size {
-		r.impossible(was.Field+".size", "was %d GiB, is now %d GiB: a disk cannot shrink, since what is at its end would be lost",
-			was.Size, now.Size)
-	}
-	if now.Format != was.Format {
-		r.impossible(was.Field+".format", "was %s, is now %s: the format of an existing disk stays", was.Format, now.Format)
-	}
-	if now.Kept != was.Kept {
-		r.impossible(was.Field+".keepOnRebuild", "was %t, is now %t: the disk would change its owner, and its data would be lost",
-			was.Kept, now.Kept)
-	}
-}
-
-// permitted says whether the stack lets an edit of the field replace the VM.
-func (r refusal) permitted(field string) bool {
-	return slices.Contains(r.allowed, field) || slices.Contains(r.allowed, "*")
-}
-
-func orNone(s string) string {
-	if s == "" {
-		return "none"
-	}
-
-	return s
 }
