@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package manifests
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+
+	"github.com/talos-proxmox/talos-proxmox/spec"
+)
+
+// announcements are Cilium's address pools, and how it announces their addresses.
+func announcements(cfg spec.Config, settings spec.Cilium) string {
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(settings.Pools)) {
+		b.WriteString(pool(cfg, name, settings.Pools[name]))
+	}
+	if settings.L2 != nil {
+		b.WriteString(l2Policy(*settings.L2))
+	}
+	if settings.BGP != nil {
+		b.WriteString(bgp(grownUp(cfg), *settings.BGP))
+	}
+
+	return b.String()
+}
+
+// pool is an address pool.
+func pool(cfg spec.Config, name string, p spec.CiliumPool) string {
+	block := object{}
+	if p.CIDR != nil {
+		block["cidr"] = *p.CIDR
+	} else {
+		block["start"] = spec.Or(p.Start, "")
+		block["stop"] = spec.Or(p.Stop, spec.Or(p.Start, ""))
+	}
+
+	return mustYAML(object{
+		"apiVersion": grownUp(cfg), "kind": "CiliumLoadBalancerIPPool",
+		"metadata": object{"name": name}, "spec": object{"blocks": list{block}},
+	})
+}
+
+// grownUp is the API version of pools and BGP, which left their alpha with Cilium 1.18.
+func grownUp(cfg spec.Config) string {
+	if v, err := semver.NewVersion(*CiliumChart(cfg).Version); err == nil && (v.Major() < 1 || v.Major() == 1 && v.Minor() < 18) {
+		return "cilium.io/v2alpha1"
+	}
+
+	return "cilium.io/v2"
+}
+
+// l2Policy announces addresses on layer 2.
+func l2Policy(l2 spec.CiliumL2) string {
+	policy := object{
+		"loadBalancerIPs": spec.Or(l2.LoadBalancerIPs, true),
+		"externalIPs":     spec.Or(l2.ExternalIPs, false),
+	}
+	if len(l2.Interfaces) > 0 {
+		policy["interfaces"] = texts(l2.Interfaces)
+	}
+	if spec.Or(l2.ExcludeControlPlanes, true) {
+		policy["nodeSelector"] = object{"matchExpressions": list{
+			object{"key": "node-role.kubernetes.io/control-plane", "operator": "DoesNotExist"},
+		}}
+	}
+
+	return mustYAML(object{
+		"apiVersion": "cilium.io/v2alpha1", "kind": "CiliumL2AnnouncementPolicy",
+		"metadata": object{"name": "default"}, "spec": policy,
+	})
+}
+
+// bgp announces services' addresses to the peers, from every node.
+func bgp(version string, settings spec.CiliumBGP) string {
+	const advertised = "talos-proxmox"
+	var (
+		b     strings.Builder
+		peers list
+	)
+	for _, name := range slices.Sorted(maps.Keys(settings.Peers)) {
+		peer := settings.Peers[name]
+		peers = append(peers, object{
+			"name": name, "peerAddress": peer.Address, "peerASN": peer.ASN, "peerConfigRef": object{"name": name},
+		})
+		config := object{
+			"families": list{
+				object{"afi": "ipv4", "safi": "unicast", "advertisements": object{"matchLabels": object{"advertise": advertised}}},
+			},
+			"gracefulRestart": object{"enabled": true},
+		}
+		if peer.Password != nil {
+			config["authSecretRef"] = "bgp-" + name
+			b.WriteString(mustYAML(object{
+				"apiVersion": "v1", "kind": "Secret", "type": "Opaque",
+				"metadata":   object{"name": "bgp-" + name, "namespace": ciliumNamespace},
+				"stringData": object{"password": peer.Password.Reveal()},
+			}))
+		}
+		b.WriteString(mustYAML(object{
+			"apiVersion": version, "kind": "CiliumBGPPeerConfig", "metadata": object{"name": name}, "spec": config,
+		}))
+	}
+	b.WriteString(mustYAML(object{
+		"apiVersion": version, "kind": "CiliumBGPAdvertisement",
+		"metadata": object{"name": advertised, "labels": object{"advertise": advertised}},
+		"spec": object{"advertisements": list{object{
+			"advertisementType": "Service",
+			"service":           object{"addresses": list{"LoadBalancerIP"}},
+			// An expression that is always true selects every service; an empty selector selects none.
+			"selector": object{"matchExpressions": list{
+				object{"key": "talos-proxmox.dev/no-announcement", "operator": "DoesNotExist"},
+			}},
+		}}},
+	}))
+	b.WriteString(mustYAML(object{
+		"apiVersion": version, "kind": "CiliumBGPClusterConfig",
+		"metadata": object{"name": advertised},
+		"spec": object{
+			"nodeSelector": object{"matchLabels": object{"kubernetes.io/os": "linux"}},
+			"bgpInstances": list{object{"name": "default", "localASN": settings.LocalASN, "peers": peers}},
+		},
+	}))
+
+	return b.String()
+}
+
+// defaultDeny refuses what no policy allows, except names, and except in the namespaces that the
+// cluster itself lives from.
+func defaultDeny(cfg spec.Config) string {
+	exempt := list{ciliumNamespace}
+	if spec.Or(cfg.GitOps.Provider, "none") != "none" {
+		exempt = append(exempt, spec.Or(cfg.GitOps.Namespace, "flux-system"))
+	}
+
+	return mustYAML(object{
+		"apiVersion": "cilium.io/v2", "kind": "CiliumClusterwideNetworkPolicy",
+		"metadata": object{"name": "default-deny"},
+		"spec": object{
+			"description": "Refuses what no policy allows, except asking for names.",
+			"endpointSelector": object{"matchExpressions": list{object{
+				"key": "k8s:io.kubernetes.pod.namespace", "operator": "NotIn", "values": exempt,
+			}}},
+			"ingress": list{object{}},
+			"egress": list{object{
+				"toEndpoints": list{object{"matchLabels": object{
+					"k8s:io.kubernetes.pod.namespace": ciliumNamespace, "k8s-app": "kube-dns",
+				}}},
+				"toPorts": list{object{"ports": list{
+					object{"port": "53", "protocol": "UDP"}, object{"port": "53", "protocol": "TCP"},
+				}}},
+			}},
+		},
+	})
+}
+
+// texts is a list in an object.
+func texts(values []string) list {
+	all := list{}
+	for _, v := range values {
+		all = append(all, v)
+	}
+
+	return all
+}

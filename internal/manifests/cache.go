@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package manifests
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chart/loader"
+
+	"github.com/talos-proxmox/talos-proxmox/spec"
+)
+
+// DefaultCacheDir is where chart archives are kept, relative to the project directory.
+const DefaultCacheDir = ".cache/charts"
+
+// FillCommand fills the cache.
+const FillCommand = "make charts"
+
+// Cache keeps chart archives, so that plans need no network.
+type Cache struct {
+	// Dir holds the archives.
+	Dir string
+	// ProjectDir is what a repository that is a path is relative to.
+	ProjectDir string
+	// Fetch gets an archive that is not there; nil where the network must not be used.
+	Fetch func(context.Context, spec.Chart) ([]byte, error)
+}
+
+// Load returns a chart: from its path, else from the cache, which is filled on demand where it may
+// be. The archive must have the chart's digest, where one is given.
+func (c Cache) Load(ctx context.Context, ch spec.Chart) (*chart.Chart, error) {
+	if err := complete(ch); err != nil {
+		return nil, err
+	}
+	if path, local := c.localPath(ch); local {
+		loaded, err := loader.Load(path)
+		if err != nil {
+			return nil, fmt.Errorf("reading chart %s: %w", spec.Or(ch.Repository, ""), withoutDir(err, c.ProjectDir))
+		}
+
+		return loaded, versionFits(loaded, ch)
+	}
+	archive, err := c.archive(ctx, ch)
+	if err != nil {
+		return nil, err
+	}
+	loaded, err := loader.LoadArchive(bytes.NewReader(archive))
+	if err != nil {
+		return nil, fmt.Errorf("reading %s from the cache: %w", describe(ch), err)
+	}
+
+	return loaded, versionFits(loaded, ch)
+}
+
+// Digest is the digest of the archive that the cache holds, "sha256:…".
+func (c Cache) Digest(ch spec.Chart) (string, error) {
+	archive, err := os.ReadFile(c.Path(ch))
+	if err != nil {
+		return "", fmt.Errorf("reading %s from the cache: %w", describe(ch), err)
+	}
+
+	return digestOf(archive), nil
+}
+
+// Path is where the chart's archive is kept; the repository is part of the name, since two may have
+// charts of the same name and version.
+func (c Cache) Path(ch spec.Chart) string {
+	sum := sha256.Sum256([]byte(strings.TrimRight(spec.Or(ch.Repository, ""), "/")))
+
+	return filepath.Join(c.Dir, fmt.Sprintf("%s-%s-%x.tgz", spec.Or(ch.Name, ""), spec.Or(ch.Version, ""), sum[:4]))
+}
+
+// archive is the chart's archive, checked.
+func (c Cache) archive(ctx context.Context, ch spec.Chart) ([]byte, error) {
+	archive, err := os.ReadFile(c.Path(ch))
+	if err == nil {
+		return archive, digestFits(archive, ch)
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("reading %s from the cache: %w", describe(ch), err)
+	}
+	if c.Fetch == nil {
+		return nil, fmt.Errorf("%s is not in the cache: run `%s` where there is network", describe(ch), FillCommand)
+	}
+	archive, err = c.Fetch(ctx, ch)
+	if err != nil {
+		return nil, fmt.Errorf("%s is not in the cache and cannot be fetched: run `%s` where there is network: %w", describe(ch), FillCommand, err)
+	}
+	if err := digestFits(archive, ch); err != nil {
+		return nil, err
+	}
+
+	return archive, c.store(ch, archive)
+}
+
+// store writes the archive in one step, so that no reader sees half of it.
+func (c Cache) store(ch spec.Chart, archive []byte) error {
+	if err := os.MkdirAll(c.Dir, 0o750); err != nil {
+		return fmt.Errorf("keeping %s: %w", describe(ch), err)
+	}
+	file, err := os.CreateTemp(c.Dir, ".fetch-*")
+	if err != nil {
+		return fmt.Errorf("keeping %s: %w", describe(ch), err)
+	}
+	defer os.Remove(file.Name()) //nolint:errcheck // gone once it was renamed
+	_, errWrite := file.Write(archive)
+	if err := errors.Join(errWrite, file.Close()); err != nil {
+		return fmt.Errorf("keeping %s: %w", describe(ch), err)
+	}
+	if err := os.Rename(file.Name(), c.Path(ch)); err != nil {
+		return fmt.Errorf("keeping %s: %w", describe(ch), err)
+	}
+
+	return nil
+}
+
+// localPath is the chart's path where its repository is one.
+func (c Cache) localPath(ch spec.Chart) (string, bool) {
+	repository := spec.Or(ch.Repository, "")
+	if strings.Contains(repository, "://") {
+		return "", false
+	}
+	path := repository
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(c.ProjectDir, path)
+	}
+	if name := spec.Or(ch.Name, ""); name != "" {
+		if _, err := os.Stat(filepath.Join(path, "Chart.yaml")); err != nil && !strings.HasSuffix(path, ".tgz") {
+			path = filepath.Join(path, name)
+		}
+	}
+
+	return path, true
+}
+
+// complete says what a chart lacks to be found.
+func complete(ch spec.Chart) error {
+	repository := spec.Or(ch.Repository, "")
+	switch {
+	case repository == "":
+		return errors.New("the chart has no repository")
+	case strings.Contains(repository, "://") && spec.Or(ch.Name, "") == "":
+		return errors.New("the chart has no name")
+	case strings.Contains(repository, "://") && spec.Or(ch.Version, "") == "":
+		return fmt.Errorf("chart %s has no version", *ch.Name)
+	}
+
+	return nil
+}
+
+// describe is "chart cilium 1.18.4 (sha256:…) of https://helm.cilium.io", without credentials.
+func describe(ch spec.Chart) string {
+	digest := ""
+	if ch.Digest != nil {
+		digest = fmt.Sprintf(" (%s)", *ch.Digest)
+	}
+
+	return fmt.Sprintf("chart %s %s%s of %s", spec.Or(ch.Name, ""), spec.Or(ch.Version, ""), digest, redact(spec.Or(ch.Repository, "")))
+}
+
+// redact takes user and password out of a URL.
+func redact(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return "(not a URL)"
+	}
+	u.User = nil
+
+	return u.String()
+}
+
+// digestOf is "sha256:…".
+func digestOf(archive []byte) string {
+	sum := sha256.Sum256(archive)
+
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// digestFits compares the archive with the pinned digest.
+func digestFits(archive []byte, ch spec.Chart) error {
+	want := spec.Or(ch.Digest, "")
+	if got := digestOf(archive); want != "" && got != want {
+		return fmt.Errorf("%s has the digest %s: the repository or the cache gave another archive", describe(ch), got)
+	}
+
+	return nil
+}
+
+// versionFits compares the chart with the pinned version.
+func versionFits(loaded *chart.Chart, ch spec.Chart) error {
+	want := strings.TrimPrefix(spec.Or(ch.Version, ""), "v")
+	if got := strings.TrimPrefix(loaded.Metadata.Version, "v"); want != "" && got != want {
+		return fmt.Errorf("chart %s has version %s, not %s", loaded.Name(), got, want)
+	}
+
+	return nil
+}
+
+// withoutDir keeps the place of the project out of messages.
+func withoutDir(err error, dir string) error {
+	if dir == "" {
+		return err
+	}
+
+	return errors.New(strings.ReplaceAll(err.Error(), dir+string(filepath.Separator), ""))
+}

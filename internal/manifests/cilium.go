@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package manifests
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+
+	"github.com/talos-proxmox/talos-proxmox/spec"
+)
+
+const (
+	// CiliumRepository, CiliumVersion and CiliumCLIImage are used where the stack names no other.
+	CiliumRepository = "https://helm.cilium.io"
+	// CiliumVersion is the default chart's version.
+	CiliumVersion = "1.18.4"
+	// CiliumCLIImage is the install Job's default image.
+	CiliumCLIImage = "quay.io/cilium/cilium-cli:v0.18.7"
+
+	// ciliumNamespace is where Cilium runs; Talos exempts it from pod security.
+	ciliumNamespace = "kube-system"
+)
+
+// CiliumChart is the chart that the cluster's Cilium comes from: the stack's, with defaults.
+func CiliumChart(cfg spec.Config) spec.Chart {
+	ch := spec.Or(cfg.CNI.Cilium, spec.Cilium{}).Chart
+	if ch.Repository == nil {
+		ch.Repository = spec.Ptr(CiliumRepository)
+	}
+	if ch.Name == nil {
+		ch.Name = spec.Ptr("cilium")
+	}
+	if ch.Version == nil {
+		ch.Version = spec.Ptr(CiliumVersion)
+	}
+
+	return ch
+}
+
+// cilium is the pod network: the chart or the Job that installs it, and the objects that say what it
+// announces and allows.
+func (in Input) cilium(ctx context.Context) ([]part, error) {
+	settings := spec.Or(in.Config.CNI.Cilium, spec.Cilium{})
+	values, err := in.ciliumValues(settings)
+	if err != nil {
+		return nil, fmt.Errorf("cni.cilium.chart.values: %w", err)
+	}
+	var install part
+	if spec.Or(settings.Install, "chart") == "job" {
+		install = part{name: "cilium-install", contents: ciliumJob(in.Config, settings, values)}
+	} else {
+		contents, err := in.ciliumChart(ctx, values)
+		if err != nil {
+			return nil, fmt.Errorf("cni.cilium: %w", err)
+		}
+		install = part{name: "cilium", contents: contents}
+	}
+	crds, err := in.gatewayFiles(settings)
+	if err != nil {
+		return nil, err
+	}
+	parts := append(crds, install)
+	if announced := announcements(in.Config, settings); announced != "" {
+		parts = append(parts, part{name: "cilium-announcements", contents: announced})
+	}
+	if spec.Or(settings.DefaultDeny, false) {
+		parts = append(parts, part{name: "cilium-default-deny", contents: defaultDeny(in.Config)})
+	}
+
+	return parts, nil
+}
+
+// ciliumChart renders the chart.
+func (in Input) ciliumChart(ctx context.Context, values object) (string, error) {
+	loaded, err := in.Charts.Load(ctx, CiliumChart(in.Config))
+	if err != nil {
+		return "", err
+	}
+
+	return render(loaded, Release{
+		Name: "cilium", Namespace: ciliumNamespace, Kubernetes: spec.Or(in.Config.Kubernetes.Version, ""), Values: values,
+		// Its templates ask for the kinds that Gateway API brings.
+		APIs: []string{"gateway.networking.k8s.io/v1/GatewayClass", "gateway.networking.k8s.io/v1"},
+	})
+}
+
+// ciliumValues are the values that Talos needs, what the settings turn on, and the user's over both.
+func (in Input) ciliumValues(settings spec.Cilium) (object, error) {
+	values := talosValues()
+	if spec.Or(settings.KubeProxyReplacement, true) {
+		values["kubeProxyReplacement"] = true
+	}
+	host, port := in.apiServer()
+	values["k8sServiceHost"], values["k8sServicePort"] = host, port
+	if settings.L2 != nil {
+		values["l2announcements"] = object{"enabled": true}
+		values["externalIPs"] = object{"enabled": true}
+		// Every lease that is held costs requests; the default limit is too low for a few dozen.
+		values["k8sClientRateLimit"] = object{"qps": 50, "burst": 100}
+	}
+	if settings.BGP != nil {
+		values["bgpControlPlane"] = object{"enabled": true}
+	}
+	if settings.GatewayAPI != nil {
+		values["gatewayAPI"] = object{"enabled": true, "enableAlpn": true, "enableAppProtocol": true}
+	}
+	if len(in.Config.Nodes) == 1 {
+		values["operator"] = object{"replicas": 1}
+	}
+	hubble := spec.Or(settings.Hubble, false)
+	values["hubble"] = object{"enabled": hubble, "relay": object{"enabled": hubble}, "ui": object{"enabled": hubble}}
+	if spec.Or(settings.Install, "chart") == "chart" {
+		if in.Certificates == nil {
+			return nil, errors.New("Cilium's certificates are missing")
+		}
+		values = mergeValues(values, in.Certificates.values())
+	}
+	over, err := valuesOf(settings.Chart.Values)
+	if err != nil {
+		return nil, err
+	}
+
+	return mergeValues(values, over), nil
+}
+
+// apiServer is where Cilium reaches the Kubernetes API while it provides the services itself: the
+// load balancer on every node, else the endpoint.
+func (in Input) apiServer() (host string, port int) {
+	prism := spec.Or(in.Config.Talos.KubePrism, spec.KubePrism{})
+	if spec.Or(prism.Enabled, true) {
+		return "localhost", spec.Or(prism.Port, 7445)
+	}
+
+	return splitEndpoint(in.Config.Endpoint())
+}
+
+// talosValues are what Cilium needs on Talos: no right to load kernel modules, cgroups where Talos
+// mounts them, and addresses from the cluster's pod networks.
+func talosValues() object {
+	return object{
+		"ipam": object{"mode": "kubernetes"},
+		"cgroup": object{
+			"autoMount": object{"enabled": false},
+			"hostRoot":  "/sys/fs/cgroup",
+		},
+		"securityContext": object{"capabilities": object{
+			"ciliumAgent": list{
+				"CHOWN", "KILL", "NET_ADMIN", "NET_RAW", "IPC_LOCK", "SYS_ADMIN", "SYS_RESOURCE",
+				"DAC_OVERRIDE", "FOWNER", "SETGID", "SETUID",
+			},
+			"cleanCiliumState": list{"NET_ADMIN", "SYS_ADMIN", "SYS_RESOURCE"},
+		}},
+	}
+}
+
+// base64Of is what the chart takes certificates as.
+func base64Of(pem string) string { return base64.StdEncoding.EncodeToString([]byte(pem)) }

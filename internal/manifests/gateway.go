@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package manifests
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+
+	"github.com/talos-proxmox/talos-proxmox/spec"
+)
+
+// gatewayFiles are the Gateway API's definitions that are files of the project.
+func (in Input) gatewayFiles(settings spec.Cilium) ([]part, error) {
+	if settings.GatewayAPI == nil {
+		return nil, nil
+	}
+	var parts []part
+	for i, place := range settings.GatewayAPI.CRDs {
+		if strings.Contains(place, "://") {
+			continue
+		}
+		text, err := in.inline(spec.Manifest{File: spec.Ptr(place)})
+		if err != nil {
+			return nil, fmt.Errorf("cni.cilium.gatewayApi.crds[%d]: %w", i, err)
+		}
+		parts = append(parts, part{name: fmt.Sprintf("gateway-api-%d", i), contents: text})
+	}
+
+	return parts, nil
+}
+
+// ExtraURLs are the manifests that control planes download, in order: the Gateway API's definitions,
+// then the user's.
+func ExtraURLs(cfg spec.Config) ([]string, error) {
+	urls, err := gatewayURLs(cfg)
+	if err != nil {
+		return nil, err
+	}
+
+	return append(urls, cfg.Manifests.Extra...), nil
+}
+
+// gatewayURLs are the definitions that are downloaded: those the stack names, else the release's
+// that Cilium's documentation names for the chart.
+func gatewayURLs(cfg spec.Config) ([]string, error) {
+	gateway := spec.Or(cfg.CNI.Cilium, spec.Cilium{}).GatewayAPI
+	if !cfg.UsesCilium() || gateway == nil {
+		return nil, nil
+	}
+	var urls []string
+	if len(gateway.CRDs) > 0 {
+		for _, place := range gateway.CRDs {
+			if strings.Contains(place, "://") {
+				urls = append(urls, place)
+			}
+		}
+
+		return urls, nil
+	}
+	version := spec.Or(gateway.Version, "")
+	if version == "" {
+		var err error
+		if version, err = gatewayVersion(*CiliumChart(cfg).Version); err != nil {
+			return nil, fmt.Errorf("cni.cilium.gatewayApi.version: %w", err)
+		}
+	}
+	for _, name := range []string{
+		"standard/gateway.networking.k8s.io_gatewayclasses", "standard/gateway.networking.k8s.io_gateways",
+		"standard/gateway.networking.k8s.io_httproutes", "standard/gateway.networking.k8s.io_referencegrants",
+		"standard/gateway.networking.k8s.io_grpcroutes", "experimental/gateway.networking.k8s.io_tlsroutes",
+	} {
+		urls = append(urls, fmt.Sprintf("https://raw.githubusercontent.com/kubernetes-sigs/gateway-api/%s/config/crd/%s.yaml", version, name))
+	}
+
+	return urls, nil
+}
+
+// gatewayVersion is the Gateway API's release that fits Cilium's chart.
+func gatewayVersion(chart string) (string, error) {
+	v, err := semver.NewVersion(chart)
+	if err != nil {
+		return "", fmt.Errorf("%q is not a chart version", chart)
+	}
+	switch {
+	case v.Major() == 1 && v.Minor() == 16:
+		return "v1.1.0", nil
+	case v.Major() == 1 && (v.Minor() == 17 || v.Minor() == 18):
+		return "v1.2.0", nil
+	default:
+		return "", fmt.Errorf("say which release of the Gateway API fits Cilium %s", chart)
+	}
+}
