@@ -79,7 +79,9 @@ type Cluster struct {
 	client  kubernetes.Interface
 	issuer  *authority
 
-	mu       sync.Mutex
+	publishing sync.Mutex // one publication at a time, the latest last
+
+	mu       sync.Mutex // guards what follows
 	kubelets map[string]*run
 	stopped  bool
 }

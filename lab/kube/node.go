@@ -72,11 +72,11 @@ func (c *Cluster) Node(ctx context.Context, n NodeSpec) error {
 		return fmt.Errorf("running kubelet of node %q: a name and an address are needed", n.Name)
 	}
 
-	r, former, err := c.take(n.Name)
+	r, former, err := c.take(n)
 	if err != nil {
 		return fmt.Errorf("running kubelet of node %q: %w", n.Name, err)
 	}
-	defer c.release(n.Name, r)
+	defer c.release(ctx, r)
 
 	k, err := c.newKubelet(n)
 	if err != nil {
@@ -90,6 +90,9 @@ func (c *Cluster) Node(ctx context.Context, n NodeSpec) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	r.started(cancel)
+	if n.ControlPlane {
+		go c.publish(ctx)
+	}
 
 	if err := k.run(ctx); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("running kubelet of node %q: %w", n.Name, err)
@@ -103,6 +106,7 @@ func (c *Cluster) Node(ctx context.Context, n NodeSpec) error {
 
 // run is one call of Node.
 type run struct {
+	spec    NodeSpec
 	kubelet *kubelet
 	cancel  chan context.CancelCauseFunc // filled once
 	done    chan struct{}
@@ -121,8 +125,8 @@ func (r *run) end(cause error) {
 }
 
 // take makes the caller the only one to run a node and returns the kubelet it ended, if any.
-func (c *Cluster) take(name string) (*run, *kubelet, error) {
-	r := &run{cancel: make(chan context.CancelCauseFunc, 1), done: make(chan struct{})}
+func (c *Cluster) take(n NodeSpec) (*run, *kubelet, error) {
+	r := &run{spec: n, cancel: make(chan context.CancelCauseFunc, 1), done: make(chan struct{})}
 
 	c.mu.Lock()
 	if c.stopped {
@@ -130,8 +134,8 @@ func (c *Cluster) take(name string) (*run, *kubelet, error) {
 
 		return nil, nil, ErrStopped
 	}
-	former := c.kubelets[name]
-	c.kubelets[name] = r
+	former := c.kubelets[n.Name]
+	c.kubelets[n.Name] = r
 	c.mu.Unlock()
 
 	if former == nil {
@@ -142,14 +146,19 @@ func (c *Cluster) take(name string) (*run, *kubelet, error) {
 	return r, former.kubelet, nil
 }
 
-func (c *Cluster) release(name string, r *run) {
+// release ends a run. The Service of the API servers loses the node unless another run has it.
+func (c *Cluster) release(ctx context.Context, r *run) {
 	c.mu.Lock()
-	if c.kubelets[name] == r {
-		delete(c.kubelets, name)
+	last := c.kubelets[r.spec.Name] == r && !c.stopped
+	if last {
+		delete(c.kubelets, r.spec.Name)
 	}
 	c.mu.Unlock()
 
 	close(r.done)
+	if last && r.spec.ControlPlane {
+		go c.publish(context.WithoutCancel(ctx))
+	}
 }
 
 func (c *Cluster) newKubelet(n NodeSpec) (*kubelet, error) {

@@ -55,10 +55,11 @@ func parseComponents(c *config, listener net.Listener) (*components, error) {
 	if err != nil {
 		return nil, fmt.Errorf("preparing kube-controller-manager: %w", err)
 	}
-	known, off, aliases := controllers.KnownControllers(), controllers.ControllersDisabledByDefault(), controllers.ControllerAliases()
-	managerFlags := manager.Flags(known, off, aliases)
+	managerFlags := manager.Flags(controllers.KnownControllers(),
+		controllers.ControllersDisabledByDefault(), controllers.ControllerAliases())
 	manager.ParsedFlags = &managerFlags
-	if err := parse("kube-controller-manager", managerFlags, append([]string{master}, c.ControllerManager...)); err != nil {
+	args = append([]string{master}, c.ControllerManager...)
+	if err := parse("kube-controller-manager", managerFlags, args); err != nil {
 		return nil, err
 	}
 

@@ -27,7 +27,8 @@ func snapshot(ctx context.Context, etcd *embed.Etcd, file string) (err error) {
 	client := v3client.New(etcd.Server)
 	defer client.Close()
 
-	all, err := client.Get(ctx, "\x00", clientv3.WithFromKey(), clientv3.WithSort(clientv3.SortByModRevision, clientv3.SortAscend))
+	all, err := client.Get(ctx, "\x00", clientv3.WithFromKey(),
+		clientv3.WithSort(clientv3.SortByModRevision, clientv3.SortAscend))
 	if err != nil {
 		return fmt.Errorf("reading etcd: %w", err)
 	}
