@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package standin_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/tokens"
+	pulumirpc "github.com/pulumi/pulumi/sdk/v3/proto/go"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/protobuf/types/known/emptypb"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/talos-proxmox/talos-proxmox/lab/standin"
+	"github.com/talos-proxmox/talos-proxmox/lab/standin/bridge"
+)
+
+// engine is a test's view of a provider, over the wire.
+type engine struct {
+	t   *testing.T
+	rpc pulumirpc.ResourceProviderClient
+}
+
+// serve starts a stand-in and returns its port.
+func serve(t *testing.T, name string) int {
+	t.Helper()
+
+	port, _, err := standin.Serve(t.Context(), name)
+	require.NoError(t, err)
+
+	return port
+}
+
+// attach connects as an engine does.
+func attach(t *testing.T, port int) engine {
+	t.Helper()
+
+	conn, err := grpc.NewClient(fmt.Sprintf("passthrough:///127.0.0.1:%d", port),
+		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithNoProxy())
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close() })
+
+	e := engine{t: t, rpc: pulumirpc.NewResourceProviderClient(conn)}
+	_, err = e.rpc.Handshake(t.Context(), &pulumirpc.ProviderHandshakeRequest{EngineAddress: ""})
+	require.NoError(t, err)
+	_, err = e.rpc.GetPluginInfo(t.Context(), &emptypb.Empty{})
+	require.NoError(t, err)
+
+	return e
+}
+
+func (e engine) configure(config bridge.Tree) error {
+	_, err := e.rpc.Configure(e.t.Context(), &pulumirpc.ConfigureRequest{
+		Args: e.marshal(config.Properties()), AcceptSecrets: true, AcceptResources: true,
+	})
+
+	return err
+}
+
+func urn(typ, name string) resource.URN {
+	return resource.NewURN("dev", "test", "", tokens.Type(typ), name)
+}
+
+func (e engine) marshal(props resource.PropertyMap) *structpb.Struct {
+	e.t.Helper()
+
+	s, err := plugin.MarshalProperties(props, plugin.MarshalOptions{KeepUnknowns: true, KeepSecrets: true})
+	require.NoError(e.t, err)
+
+	return s
+}
+
+func (e engine) unmarshal(s *structpb.Struct) resource.PropertyMap {
+	e.t.Helper()
+
+	props, err := plugin.UnmarshalProperties(s, plugin.MarshalOptions{KeepUnknowns: true, KeepSecrets: true})
+	require.NoError(e.t, err)
+
+	return props
+}
+
+// check returns completed inputs and problems as "property: reason".
+func (e engine) check(u resource.URN, news, olds resource.PropertyMap) (resource.PropertyMap, []string) {
+	e.t.Helper()
+
+	r, err := e.rpc.Check(e.t.Context(), &pulumirpc.CheckRequest{
+		Urn: string(u), News: e.marshal(news), Olds: e.marshal(olds), RandomSeed: []byte("01234567890123456789012345678901"),
+	})
+	require.NoError(e.t, err)
+
+	var found []string
+	for _, f := range r.GetFailures() {
+		found = append(found, f.GetProperty()+": "+f.GetReason())
+	}
+
+	return e.unmarshal(r.GetInputs()), found
+}
+
+func (e engine) create(
+	u resource.URN, in resource.PropertyMap, preview bool,
+) (id string, out resource.PropertyMap, err error) {
+	e.t.Helper()
+
+	r, err := e.rpc.Create(e.t.Context(), &pulumirpc.CreateRequest{
+		Urn: string(u), Properties: e.marshal(in), Preview: preview,
+	})
+	if err != nil {
+		return "", nil, err
+	}
+
+	return r.GetId(), e.unmarshal(r.GetProperties()), nil
+}
+
+func (e engine) diff(
+	u resource.URN, id string, oldIn, oldOut, news resource.PropertyMap,
+) *pulumirpc.DiffResponse {
+	e.t.Helper()
+
+	r, err := e.rpc.Diff(e.t.Context(), &pulumirpc.DiffRequest{
+		Urn: string(u), Id: id, OldInputs: e.marshal(oldIn), Olds: e.marshal(oldOut), News: e.marshal(news),
+	})
+	require.NoError(e.t, err)
+
+	return r
+}
+
+func (e engine) update(
+	u resource.URN, id string, oldIn, oldOut, news resource.PropertyMap,
+) (resource.PropertyMap, error) {
+	e.t.Helper()
+
+	r, err := e.rpc.Update(e.t.Context(), &pulumirpc.UpdateRequest{
+		Urn: string(u), Id: id, OldInputs: e.marshal(oldIn), Olds: e.marshal(oldOut), News: e.marshal(news),
+	})
+	if err != nil {
+		return nil, err
+	}
+
+	return e.unmarshal(r.GetProperties()), nil
+}
+
+func (e engine) read(u resource.URN, id string, in, state resource.PropertyMap) *pulumirpc.ReadResponse {
+	e.t.Helper()
+
+	r, err := e.rpc.Read(e.t.Context(), &pulumirpc.ReadRequest{
+		Urn: string(u), Id: id, Inputs: e.marshal(in), Properties: e.marshal(state),
+	})
+	require.NoError(e.t, err)
+
+	return r
+}
+
+func (e engine) remove(u resource.URN, id string, in, state resource.PropertyMap) error {
+	e.t.Helper()
+
+	_, err := e.rpc.Delete(context.WithoutCancel(e.t.Context()), &pulumirpc.DeleteRequest{
+		Urn: string(u), Id: id, OldInputs: e.marshal(in), Properties: e.marshal(state),
+	})
+
+	return err
+}
+
+func (e engine) invoke(token string, args bridge.Tree) (bridge.Tree, error) {
+	e.t.Helper()
+
+	r, err := e.rpc.Invoke(e.t.Context(), &pulumirpc.InvokeRequest{Tok: token, Args: e.marshal(args.Properties())})
+	if err != nil {
+		return nil, err
+	}
+	require.Empty(e.t, r.GetFailures())
+
+	return bridge.TreeOf(e.unmarshal(r.GetReturn())), nil
+}
