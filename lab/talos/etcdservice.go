@@ -29,7 +29,7 @@ func (n *node) runEtcd(ctx context.Context) {
 	n.services.set(serviceEtcd, statePreparing, "Running pre state", false)
 
 	for ctx.Err() == nil {
-		if n.hasLeft() {
+		if n.hasLeft() || n.isStopping() {
 			n.services.set(serviceEtcd, stateFinished, "Service finished", false)
 			<-ctx.Done()
 
@@ -121,7 +121,7 @@ func (n *node) runMember(ctx context.Context, r *etcdReplica) {
 		n.setGroup(nil, 0)
 	}()
 
-	for ctx.Err() == nil && !n.hasLeft() {
+	for ctx.Err() == nil && !n.hasLeft() && !n.isStopping() {
 		changed := g.watch()
 		v := g.view()
 		if !v.alive[r.Member] {

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/siderolabs/talos/pkg/machinery/api/common"
 	"github.com/siderolabs/talos/pkg/machinery/api/machine"
 	"github.com/siderolabs/talos/pkg/machinery/proto"
 	"google.golang.org/protobuf/types/known/anypb"
@@ -117,8 +118,8 @@ func (l *eventLog) next(ctx context.Context, pos int) (*machine.Event, int, erro
 func (l *eventLog) sequence(name string, action machine.SequenceEvent_Action, actor string, err error) {
 	e := &machine.SequenceEvent{Sequence: name, Action: action}
 	if err != nil {
-		e.Error = nil
-		e.Action = machine.SequenceEvent_STOP
+		e.Action = machine.SequenceEvent_NOOP
+		e.Error = &common.Error{Code: common.Code_FATAL, Message: "sequence failed: " + err.Error()}
 	}
 	l.publish(e, actor)
 }

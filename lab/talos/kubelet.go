@@ -34,6 +34,13 @@ func (n *node) runKubernetes(ctx context.Context) {
 	n.poke()
 
 	for ctx.Err() == nil {
+		if n.isStopping() {
+			n.setKubelet(false)
+			n.services.set("kubelet", stateFinished, "Service finished successfully", false)
+			<-ctx.Done()
+
+			return
+		}
 		g, err := n.findKubernetes()
 		if err != nil {
 			// an API server that only restarts takes no node down
@@ -131,7 +138,7 @@ func (n *node) runKubelet(ctx context.Context, g *etcdGroup) {
 	}()
 	n.setKubelet(true)
 
-	for {
+	for !n.isStopping() {
 		groupChanged := g.watch()
 		if isControlPlane(n.config()) {
 			if own, _ := n.group(); own != g || !g.quorum() {

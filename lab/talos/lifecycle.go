@@ -14,6 +14,7 @@ import (
 
 // quiesce stops what runs on the node, and tells watchers so.
 func (n *node) quiesce(actor string) {
+	n.stopping()
 	_ = n.events.phase("stopEverything", actor, func() error { // never fails
 		n.setKubelet(false)
 
@@ -38,6 +39,7 @@ func (n *node) shutdown(ctx context.Context, actor string) (site.Exit, error) {
 	end := n.m.Trace.Begin("talos.shutdown", n.object(), n.attrs())
 	n.events.sequence("shutdown", machine.SequenceEvent_START, actor, nil)
 	n.setStage(stageShutdown, nil)
+	n.drain(ctx, actor)
 	n.quiesce(actor)
 	err := n.m.Clock.Sleep(ctx, rebootTime)
 	end(err)
@@ -62,6 +64,9 @@ func (n *node) reset(in *machine.ResetRequest, userDisks []*site.Disk) func(cont
 func (n *node) doReset(
 	ctx context.Context, actor string, in *machine.ResetRequest, userDisks []*site.Disk,
 ) (site.Exit, error) {
+	if in.GetGraceful() {
+		n.drain(ctx, actor)
+	}
 	if g, _ := n.group(); in.GetGraceful() && g != nil {
 		err := n.events.phase("leave", actor, func() error { return n.leaveEtcd(ctx) })
 		if err != nil {

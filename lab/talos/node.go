@@ -35,12 +35,17 @@ type node struct {
 	bootMu   sync.Mutex
 	pubMu    sync.Mutex
 
-	mu       sync.Mutex
-	cfg      config.Provider
-	stage    string
+	mu    sync.Mutex
+	cfg   config.Provider
+	stage string
+
+	persisted     config.Provider
+	persistedData []byte
+
 	problem  error
 	poked    chan struct{}
 	left     bool
+	ending   bool
 	etcd     *etcdGroup
 	etcdID   uint64
 	vips     []netip.Addr
@@ -182,6 +187,21 @@ func (n *node) setLeft() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.left = true
+}
+
+// stopping ends etcd and the kubelet, ahead of the power cycle's own end.
+func (n *node) stopping() {
+	n.mu.Lock()
+	n.ending = true
+	n.mu.Unlock()
+	n.poke()
+}
+
+func (n *node) isStopping() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+
+	return n.ending
 }
 
 func (n *node) setGroup(g *etcdGroup, id uint64) {

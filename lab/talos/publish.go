@@ -13,6 +13,7 @@ import (
 
 	"github.com/cosi-project/runtime/pkg/resource"
 	"github.com/cosi-project/runtime/pkg/state"
+	talosconfig "github.com/siderolabs/talos/pkg/machinery/config"
 	"github.com/siderolabs/talos/pkg/machinery/config/machine"
 	"github.com/siderolabs/talos/pkg/machinery/extensions"
 	"github.com/siderolabs/talos/pkg/machinery/resources/block"
@@ -108,10 +109,8 @@ func (n *node) machineResources() []resource.Resource {
 
 	if cfg := n.config(); cfg != nil {
 		out = append(out, config.NewMachineConfig(cfg))
-		if n.disk != nil {
-			if p, err := loadConfig(n.disk.read().Config, n.image.Talos); err == nil {
-				out = append(out, config.NewMachineConfigWithID(p, config.PersistentID))
-			}
+		if p := n.persistedConfig(); p != nil {
+			out = append(out, config.NewMachineConfigWithID(p, config.PersistentID))
 		}
 		if cfg.Machine() != nil {
 			t := config.NewMachineType()
@@ -259,7 +258,32 @@ func (n *node) clusterResources() []resource.Resource {
 	return append(out, n.controlPlaneResources()...)
 }
 
+// persistedConfig is the configuration on the disk; it is parsed again only when it changed.
+func (n *node) persistedConfig() talosconfig.Provider {
+	if n.disk == nil {
+		return nil
+	}
+	data := n.disk.read().Config
+	n.mu.Lock()
+	defer n.mu.Unlock()
+
+	if n.persisted == nil || !bytes.Equal(data, n.persistedData) {
+		cfg, err := loadConfig(data, n.image.Talos)
+		if err != nil {
+			return nil
+		}
+		n.persisted, n.persistedData = cfg, data
+	}
+
+	return n.persisted
+}
+
 func equalSpec(a, b resource.Resource) bool {
+	if x, ok := a.(*config.MachineConfig); ok {
+		y, ok := b.(*config.MachineConfig)
+
+		return ok && x.Provider() == y.Provider()
+	}
 	x, errX := yaml.Marshal(a.Spec())
 	y, errY := yaml.Marshal(b.Spec())
 

@@ -218,6 +218,7 @@ func (n *node) runStages(ctx context.Context) {
 			booted = true
 			n.setStage(stageRunning, nil)
 			n.events.sequence("boot", machine.SequenceEvent_STOP, "", nil)
+			n.uncordon(ctx)
 		}
 		n.electVIP()
 		n.updateServing()

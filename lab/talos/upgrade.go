@@ -87,6 +87,7 @@ func (n *node) upgrade(next site.Image) func(context.Context, string) (site.Exit
 		end := n.m.Trace.Begin("talos.upgrade", n.object(), attrs)
 		n.events.sequence("upgrade", machine.SequenceEvent_START, actor, nil)
 		n.setStage(stageUpgrading, nil)
+		n.drain(ctx, actor)
 		n.setKubelet(false)
 
 		err := n.events.phase("upgrade", actor, func() error {
