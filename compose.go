@@ -13,7 +13,7 @@ import (
 
 	"github.com/talos-proxmox/talos-proxmox/components"
 	"github.com/talos-proxmox/talos-proxmox/internal/image"
-	"github.com/talos-proxmox/talos-proxmox/internal/machineconfig"
+	"github.com/talos-proxmox/talos-proxmox/internal/manifests"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 	"github.com/talos-proxmox/talos-proxmox/stack"
 )
@@ -63,24 +63,26 @@ func readFile(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// day is what nodes get with their configuration.
-type day struct {
-	installers map[string]string
-	manifests  []machineconfig.Manifest
-}
-
-func dayZero(cfg spec.Config) (day, error) {
-	d := day{installers: map[string]string{}}
+// installersOf are the nodes' installer images, by node.
+func installersOf(cfg spec.Config) (map[string]string, error) {
+	installers := map[string]string{}
 	for _, n := range cfg.Nodes {
 		img := cfg.Image(n)
 		schematic, err := image.Resolve(img, *cfg.Talos.Version, readFile)
 		if err != nil {
-			return d, fmt.Errorf("image of node %q: %w", n.Name, err)
+			return nil, fmt.Errorf("image of node %q: %w", n.Name, err)
 		}
-		d.installers[n.Name] = image.Installer(img, schematic.ID, *cfg.Talos.Version)
+		installers[n.Name] = image.Installer(img, schematic.ID, *cfg.Talos.Version)
 	}
 
-	return d, nil
+	return installers, nil
+}
+
+// charts are the chart archives: from the project's cache, which is filled where one is missing.
+func charts() manifests.Cache {
+	return manifests.Cache{
+		Dir: filepath.Join(projectDir(), manifests.DefaultCacheDir), ProjectDir: projectDir(), Fetch: manifests.Fetch,
+	}
 }
 
 // providers are the plugins' instances that the whole program uses.

@@ -29,7 +29,7 @@ func run(ctx *pulumi.Context, s *stack.Stack) error {
 	if err := components.KeepSecure(ctx, s.SecureValues); err != nil {
 		return err
 	}
-	day, err := dayZero(cfg)
+	installers, err := installersOf(cfg)
 	if err != nil {
 		return err
 	}
@@ -51,8 +51,8 @@ func run(ctx *pulumi.Context, s *stack.Stack) error {
 		return err
 	}
 	cluster, err := components.NewTalosCluster(ctx, name, &components.TalosClusterArgs{
-		Config: cfg, Secrets: secrets, Machines: machinesOf(nodes), Installers: day.installers,
-		Manifests: day.manifests, ReadFile: readFile,
+		Config: cfg, Secrets: secrets, Machines: machinesOf(nodes), Installers: installers,
+		Charts: charts(), ReadFile: readFile,
 	}, providers.proxmoxAndTalos)
 	if err != nil {
 		return err

@@ -16,8 +16,8 @@ import (
 const (
 	// FluxChartRepository holds Flux's community chart.
 	FluxChartRepository = "https://fluxcd-community.github.io/helm-charts"
-	// FluxChartVersion is the version of the community chart (Flux v2.7) when none is asked for.
-	FluxChartVersion = "2.17.0"
+	// FluxChartVersion is the version of the community chart (Flux v2.8) when none is asked for.
+	FluxChartVersion = "2.18.2"
 	// FluxOperatorRepository holds the Flux operator's chart.
 	FluxOperatorRepository = "oci://ghcr.io/controlplaneio-fluxcd/charts"
 	// FluxOperatorVersion is the version of the operator's chart when none is asked for.

@@ -4,6 +4,9 @@
 package components
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -54,6 +57,7 @@ func (c *TalosCluster) mustBeHealthy(digests pulumi.StringMap) pulumi.Map {
 		nodes[n.Name] = pulumi.StringMap{
 			"address":       pulumi.String(n.Address().String()),
 			"configuration": digests[n.Name],
+			"machine":       pulumi.String(machineDigest(n)),
 			"role":          pulumi.String(string(spec.Or(n.Role, spec.Worker))),
 		}
 	}
@@ -63,6 +67,18 @@ func (c *TalosCluster) mustBeHealthy(digests pulumi.StringMap) pulumi.Map {
 		"nodes":      nodes,
 		"talos":      pulumi.String(spec.Or(c.config.Talos.Version, "")),
 	}
+}
+
+// machineDigest is a fingerprint of everything that was said about a node, so that an edit of its
+// machine has the cluster looked at too. Secrets do not count in it.
+func machineDigest(n spec.NamedNode) string {
+	text, err := json.Marshal(n)
+	if err != nil {
+		return "" // plain settings can always be written
+	}
+	sum := sha256.Sum256(text)
+
+	return hex.EncodeToString(sum[:8])
 }
 
 // waitReady is the hook that looks at the cluster until it is healthy.

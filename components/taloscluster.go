@@ -4,6 +4,7 @@
 package components
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
 	"github.com/talos-proxmox/talos-proxmox/internal/machineconfig"
+	"github.com/talos-proxmox/talos-proxmox/internal/manifests"
 	"github.com/talos-proxmox/talos-proxmox/internal/operations"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
@@ -33,9 +35,10 @@ type TalosClusterArgs struct {
 	Machines map[string]pulumi.Resource
 	// Installers are the installer images by node name; Talos's plain installer when missing.
 	Installers map[string]string
-	// Manifests are what control planes apply at bootstrap, in this order.
-	Manifests []machineconfig.Manifest
-	// ReadFile reads a file relative to the project directory; needed where patches are files.
+	// Charts holds the chart archives of what the cluster gets at day 0.
+	Charts manifests.Cache
+	// ReadFile reads a file relative to the project directory; needed where patches or manifests are
+	// files.
 	ReadFile func(string) ([]byte, error)
 }
 
@@ -65,34 +68,37 @@ type TalosCluster struct {
 func NewTalosCluster(
 	ctx *pulumi.Context, name string, args *TalosClusterArgs, opts ...pulumi.ResourceOption,
 ) (*TalosCluster, error) {
-	in := machineconfig.Input{
-		Config: args.Config.WithDefaults(), Manifests: args.Manifests, Installer: args.Installers, ReadFile: args.ReadFile,
-	}
-	if err := validateTalosCluster(name, in, args.Machines); err != nil {
+	cfg := args.Config.WithDefaults()
+	in, day, err := checkTalosCluster(ctx.Context(), name, cfg, args)
+	if err != nil {
 		return nil, err
 	}
 
-	c := &TalosCluster{config: in.Config, secrets: args.Secrets}
+	c := &TalosCluster{config: cfg, secrets: args.Secrets}
 	if err := ctx.RegisterComponentResource(TalosClusterType, name, c, opts...); err != nil {
 		return nil, fmt.Errorf("registering cluster %q: %w", name, err)
 	}
 
 	if c.secrets == nil {
-		made, err := NewTalosSecrets(ctx, name, in.Config, pulumi.Parent(c))
+		made, err := NewTalosSecrets(ctx, name, cfg, pulumi.Parent(c))
 		if err != nil {
 			return nil, err
 		}
 		c.secrets = made
 	}
 	c.Talosconfig = c.secrets.Talosconfig
-	applies, digests, err := c.applyConfigurations(ctx, name, in, args.Machines)
+	list, err := c.manifestsWithKeptCertificates(ctx, name, day, in.Manifests)
+	if err != nil {
+		return nil, err
+	}
+	applies, digests, err := c.applyConfigurations(ctx, name, in, list, args.Machines)
 	if err != nil {
 		return nil, err
 	}
 	if err := c.bootstrapAndOpen(ctx, name, applies, digests, args.Machines); err != nil {
 		return nil, err
 	}
-	c.Endpoint = pulumi.String(in.Config.Endpoint()).ToStringOutput()
+	c.Endpoint = pulumi.String(cfg.Endpoint()).ToStringOutput()
 
 	return c, ctx.RegisterResourceOutputs(c, pulumi.Map{
 		"endpoint":    c.Endpoint,
@@ -127,20 +133,38 @@ func (c *TalosCluster) bootstrapAndOpen(
 	return c.openKubeconfig(ctx, name, before, ready)
 }
 
-// validateTalosCluster finds everything that is wrong before anything is registered.
-func validateTalosCluster(name string, in machineconfig.Input, machines map[string]pulumi.Resource) error {
+// checkTalosCluster finds everything that is wrong before anything is registered, and returns what
+// configurations and day-0 manifests are made from.
+func checkTalosCluster(
+	ctx context.Context, name string, cfg spec.Config, args *TalosClusterArgs,
+) (in machineconfig.Input, day manifests.Input, err error) {
 	var problems check.List
-	in.Config.Validate(&problems)
-	for _, n := range in.Config.Nodes {
-		if machines[n.Name] == nil && machines != nil {
+	cfg.Validate(&problems)
+	for _, n := range cfg.Nodes {
+		if args.Machines != nil && args.Machines[n.Name] == nil {
 			problems.Addf(check.Join("machines", n.Name), "there is no machine for this node")
 		}
 	}
-	if len(problems.Problems()) == 0 {
-		machineconfig.Check(in, &problems)
+	if err := problems.Err("cluster " + name); err != nil {
+		return in, day, err //nolint:wrapcheck // says everything
 	}
 
-	return problems.Err("cluster " + name) //nolint:wrapcheck // says everything
+	withFlux, err := FluxDayZero(cfg)
+	if err != nil {
+		return in, day, fmt.Errorf("cluster %q: %w", name, err)
+	}
+	day = manifests.Input{Config: withFlux, Charts: args.Charts, ReadFile: args.ReadFile}
+	day, list, err := dayZero(ctx, day)
+	if err != nil {
+		return in, day, fmt.Errorf("cluster %q: %w", name, err)
+	}
+	in = machineconfig.Input{Config: cfg, Manifests: list, Installer: args.Installers, ReadFile: args.ReadFile}
+	if in.Config.Manifests.Extra, err = manifests.ExtraURLs(cfg); err != nil {
+		return in, day, fmt.Errorf("cluster %q: %w", name, err)
+	}
+	machineconfig.Check(in, &problems)
+
+	return in, day, problems.Err("cluster " + name) //nolint:wrapcheck // says everything
 }
 
 // clusterOf is what operations need to know about the cluster.

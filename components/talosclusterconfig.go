@@ -21,12 +21,13 @@ import (
 // applyConfigurations applies every node's configuration, all at the same time. It returns the
 // digest of each configuration too, which tells whether a node has to be looked at again.
 func (c *TalosCluster) applyConfigurations(
-	ctx *pulumi.Context, name string, in machineconfig.Input, machines map[string]pulumi.Resource,
+	ctx *pulumi.Context, name string, in machineconfig.Input, manifests pulumi.Output,
+	machines map[string]pulumi.Resource,
 ) (map[string]*machine.ConfigurationApply, pulumi.StringMap, error) {
 	applies := make(map[string]*machine.ConfigurationApply, len(in.Config.Nodes))
 	digests := make(pulumi.StringMap, len(in.Config.Nodes))
 	for _, n := range in.Config.Nodes {
-		config := c.render(ctx, in, n.Name)
+		config := c.render(ctx, in, manifests, n.Name)
 		digests[n.Name] = digestOf(config)
 
 		apply, err := c.applyConfiguration(ctx, name, n, config, machines[n.Name])
@@ -40,14 +41,19 @@ func (c *TalosCluster) applyConfigurations(
 }
 
 // render is a node's configuration, a secret.
-func (c *TalosCluster) render(ctx *pulumi.Context, in machineconfig.Input, node string) pulumi.StringOutput {
+func (c *TalosCluster) render(
+	ctx *pulumi.Context, in machineconfig.Input, manifests pulumi.Output, node string,
+) pulumi.StringOutput {
 	write := !ctx.DryRun() && spec.Or(in.Config.Output.MachineConfigDirectory, "") != ""
-	rendered := c.secrets.bundle.ApplyT(func(b any) (string, error) {
-		bundle, ok := b.(*secrets.Bundle)
-		if !ok {
+	rendered := pulumi.All(c.secrets.bundle, manifests).ApplyT(func(v []any) (string, error) {
+		bundle, ok := v[0].(*secrets.Bundle)
+		list, listed := v[1].([]machineconfig.Manifest)
+		if !ok || !listed {
 			return "", fmt.Errorf("rendering the configuration of node %q: the cluster's secrets are missing", node)
 		}
-		config, err := machineconfig.Render(in, node, bundle)
+		own := in
+		own.Manifests = list
+		config, err := machineconfig.Render(own, node, bundle)
 		if err != nil {
 			return "", err //nolint:wrapcheck // names the node
 		}
@@ -80,7 +86,7 @@ func (c *TalosCluster) applyConfiguration(
 ) (*machine.ConfigurationApply, error) {
 	opts := []pulumi.ResourceOption{
 		pulumi.Parent(c),
-		pulumi.AdditionalSecretOutputs([]string{"clientConfiguration", "machineConfigurationInput", "machineConfiguration"}),
+		pulumi.AdditionalSecretOutputs([]string{"clientConfiguration"}),
 	}
 	if vm != nil {
 		opts = append(opts, pulumi.DependsOn([]pulumi.Resource{vm}), pulumi.ReplaceWith([]pulumi.Resource{vm}))
