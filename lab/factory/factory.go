@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package factory
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/blang/semver/v4"
+	"github.com/siderolabs/image-factory/pkg/schematic"
+)
+
+// Host is the name under which the real Image Factory answers.
+const Host = "factory.talos.dev"
+
+// Vanilla is the id of the schematic without any customization. It is always registered.
+const Vanilla = "376567988ad370138ad8b2698212367b8edcb69b5fd68c80be1f2ec7d603b4ba"
+
+// Factory knows schematics. Safe for concurrent use.
+type Factory struct {
+	dir string
+
+	mu    sync.Mutex
+	known map[string]schematic.Schematic
+}
+
+// problem is an answer that is not a success.
+type problem struct {
+	status  int
+	message string
+}
+
+// Error implements error.
+func (p *problem) Error() string { return p.message }
+
+// Open reads the schematics kept in dir, which is made when missing.
+func Open(dir string) (*Factory, error) {
+	f := &Factory{dir: dir, known: map[string]schematic.Schematic{}}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("opening the image factory: %w", err)
+	}
+
+	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
+	if err != nil {
+		return nil, fmt.Errorf("opening the image factory: %w", err)
+	}
+	for _, path := range files {
+		data, err := os.ReadFile(path) //nolint:gosec // G304: our own directory
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading schematic %s: %w", path, err)
+		}
+		s, err := schematic.Unmarshal(data)
+		if err != nil {
+			return nil, fmt.Errorf("reading schematic %s: %w", path, err)
+		}
+		f.known[strings.TrimSuffix(filepath.Base(path), ".yaml")] = *s
+	}
+
+	if _, err := f.put(schematic.Schematic{}); err != nil {
+		return nil, err
+	}
+
+	return f, nil
+}
+
+// Register registers a schematic given as YAML and returns its id.
+func (f *Factory) Register(data []byte) (string, error) {
+	s, err := schematic.Unmarshal(data)
+	if err != nil {
+		return "", &problem{http.StatusBadRequest, err.Error()}
+	}
+
+	return f.put(*s)
+}
+
+func (f *Factory) put(s schematic.Schematic) (string, error) {
+	id, err := s.ID()
+	if err != nil {
+		return "", fmt.Errorf("registering a schematic: %w", err)
+	}
+	data, err := s.Marshal()
+	if err != nil {
+		return "", fmt.Errorf("registering schematic %s: %w", id, err)
+	}
+
+	f.mu.Lock()
+	defer f.mu.Unlock()
+
+	if _, ok := f.known[id]; ok {
+		return id, nil
+	}
+
+	path := filepath.Join(f.dir, id+".yaml")
+	if err := os.WriteFile(path+".new", data, 0o600); err != nil {
+		return "", fmt.Errorf("registering schematic %s: %w", id, err)
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		return "", fmt.Errorf("registering schematic %s: %w", id, err)
+	}
+	f.known[id] = s
+
+	return id, nil
+}
+
+func (f *Factory) get(id string) (schematic.Schematic, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+
+	s, ok := f.known[id]
+	if !ok {
+		return s, &problem{http.StatusNotFound, fmt.Sprintf("schematic ID %q not found", id)}
+	}
+
+	return s, nil
+}
+
+// Schematics are the ids of all registered schematics.
+func (f *Factory) Schematics() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+
+	var ids []string
+	for id := range f.known {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+
+	return ids
+}
+
+var extensionName = regexp.MustCompile(`^[a-z0-9-]+/[a-z0-9.-]+$`)
+
+// newest is the newest patch release of each minor one that the lab knows.
+func newest() map[uint64]uint64 {
+	return map[uint64]uint64{6: 8, 7: 7, 8: 4, 9: 6, 10: 9, 11: 6, 12: 7, 13: 9}
+}
+
+// version checks a Talos version and writes it with its "v".
+func version(s string) (string, error) {
+	v, err := semver.Parse(strings.TrimPrefix(s, "v"))
+	if err != nil {
+		return "", &problem{http.StatusBadRequest, fmt.Sprintf("error parsing version: %v", err)}
+	}
+	if last, ok := newest()[v.Minor]; v.Major != 1 || !ok || v.Patch > last+20 {
+		return "", &problem{http.StatusNotFound, fmt.Sprintf("version v%s is not available", v)}
+	}
+
+	return "v" + v.String(), nil
+}
+
+// versions are all that the lab knows, oldest first.
+func versions() []string {
+	var all []string
+	for minor := uint64(6); minor <= 13; minor++ {
+		for patch := uint64(0); patch <= newest()[minor]; patch++ {
+			all = append(all, fmt.Sprintf("v1.%d.%d", minor, patch))
+		}
+	}
+
+	return all
+}
