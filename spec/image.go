@@ -23,7 +23,7 @@ type Image struct {
 	// importing the disk image (needs SSH to the host; the only way on arm64).
 	Boot *string `json:"boot,omitempty" enum:"iso,disk" default:"iso"`
 	// DiskFormat is the disk image's format. Proxmox cannot unpack xz.
-	DiskFormat *string `json:"diskFormat,omitempty" enum:"raw.gz,raw.zst,qcow2" default:"raw.zst"`
+	DiskFormat *string `json:"diskFormat,omitempty" enum:"raw.gz,raw.zst,qcow2" hint:"Proxmox VE cannot unpack xz" default:"raw.zst"`
 	// Datastore holds the boot image: per host, or one shared datastore for all.
 	Datastore *string `json:"datastore,omitempty" default:"local"`
 	// DatastoreHost is the host that downloads to a shared datastore once for all hosts.

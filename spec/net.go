@@ -35,6 +35,10 @@ func prefixOf(address, subnet string) (netip.Prefix, error) {
 		return netip.Prefix{}, fmt.Errorf("%q has no prefix length, and the subnet %q is no network", address, subnet)
 	}
 
+	if a.Is4() != s.Addr().Is4() {
+		return netip.Prefix{}, fmt.Errorf("%q is of another IP family than the subnet %s", address, s)
+	}
+
 	return netip.PrefixFrom(a, s.Bits()), nil
 }
 

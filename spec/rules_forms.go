@@ -33,7 +33,6 @@ var (
 	digestForm    = regexp.MustCompile(`^(sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})$`)
 	datastoreForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]*[A-Za-z0-9]$`)
 	serialForm    = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,20}$`)
-	extensionForm = regexp.MustCompile(`^([a-z0-9][a-z0-9-]*/)?[a-z0-9][a-z0-9._-]*$`)
 )
 
 // hostname says whether text is a name or an address of a machine.

@@ -48,6 +48,8 @@ func (r *rules) identity(at string, n NamedNode) {
 	switch {
 	case n.Host == nil:
 		r.l.Addf(at+".host", "is required, since there is neither proxmox.defaultHost nor a host in proxmox.hosts")
+	case r.c.Proxmox.DefaultHost != nil && *n.Host == *r.c.Proxmox.DefaultHost:
+		// An unknown default host is told once, where it is written.
 	case len(r.c.Proxmox.Hosts) > 0:
 		r.knownHost(at+".host", *n.Host)
 	case !hostForm.MatchString(*n.Host):

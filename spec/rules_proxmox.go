@@ -117,8 +117,6 @@ func (r *rules) image(path string, img Image) {
 	if img.DatastoreHost != nil && len(r.c.Proxmox.Hosts) > 0 {
 		r.knownHost(path+".datastoreHost", *img.DatastoreHost)
 	}
-	r.file(path+".schematicFile", img.SchematicFile)
-	r.each(path+".extensions", img.Extensions, extensionForm.MatchString, "is no name of a system extension")
 	r.each(path+".kernelArgs", img.KernelArgs, isArgument, "is not one kernel argument: write each as an entry of its own")
 	if *img.Boot == "disk" && r.c.Proxmox.SSH == nil {
 		r.l.Addf(path+".boot", "is disk, which needs SSH to the hosts: add proxmox.ssh, or boot the iso")

@@ -23,7 +23,7 @@ func (r *rules) subnets() {
 	r.families("cluster.podSubnets", pods)
 	r.families("cluster.serviceSubnets", services)
 	if len(pods) != len(services) && len(pods) == len(c.PodSubnets) && len(services) == len(c.ServiceSubnets) {
-		r.l.Addf("cluster.serviceSubnets", "there are %d service networks and %d pod networks: give both one, or both one per IP family", len(services), len(pods))
+		r.l.Addf("cluster.serviceSubnets", "has %d and podSubnets has %d: give both one network, or both one per IP family", len(services), len(pods))
 	}
 
 	for i, p := range pods {

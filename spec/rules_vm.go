@@ -105,9 +105,11 @@ func (r *rules) firmware(at string, n NamedNode) {
 		if !ovmf {
 			r.l.Addf(at+".efiDisk", "needs bios ovmf, and bios is %s: change one of them", *n.BIOS)
 		}
-		r.datastore(at+".efiDisk.datastore", n.EFIDisk.Datastore)
+		if *n.EFIDisk.Datastore != *n.OSDisk.Datastore {
+			r.datastore(at+".efiDisk.datastore", n.EFIDisk.Datastore)
+		}
 	}
-	if n.TPM != nil {
+	if n.TPM != nil && *n.TPM.Datastore != *n.OSDisk.Datastore {
 		r.datastore(at+".tpm.datastore", n.TPM.Datastore)
 	}
 	img := r.c.Image(n)
@@ -153,7 +155,9 @@ func (r *rules) guest(at string, n NamedNode) {
 	if n.HA != nil && n.HA.Group != nil && *r.c.Proxmox.Version >= 9 {
 		r.l.Addf(at+".ha.group", "there are no HA groups in Proxmox VE %d: remove it, and write an HA rule in Proxmox", *r.c.Proxmox.Version)
 	}
-	r.datastore(at+".cloudInitDatastore", n.CloudInitDatastore)
+	if *n.CloudInitDatastore != *n.OSDisk.Datastore {
+		r.datastore(at+".cloudInitDatastore", n.CloudInitDatastore)
+	}
 	if n.DataVMID != nil && n.VMID != nil && *n.DataVMID == *n.VMID {
 		r.l.Addf(at+".dataVmId", "%d is the node's own id: choose one that no VM has", *n.DataVMID)
 	}

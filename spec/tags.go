@@ -67,7 +67,12 @@ func CheckValue(tag reflect.StructTag, v reflect.Value) string {
 	if enum := tag.Get("enum"); enum != "" {
 		allowed, text := strings.Split(enum, ","), fmt.Sprint(v.Interface())
 		if !slices.Contains(allowed, text) {
-			return notOneOf(text, allowed)
+			message := notOneOf(text, allowed)
+			if hint := tag.Get("hint"); hint != "" {
+				message += "; " + hint
+			}
+
+			return message
 		}
 	}
 	if v.Kind() != reflect.Int && v.Kind() != reflect.Int64 {

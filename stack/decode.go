@@ -240,8 +240,10 @@ func kindOf(node *yaml.Node) string {
 		return "a list"
 	case node.Tag == "!!bool":
 		return "true or false"
-	case node.Tag == "!!int" || node.Tag == "!!float":
+	case node.Tag == "!!int":
 		return "a number"
+	case node.Tag == "!!float":
+		return "a number with a fraction"
 	default:
 		return "text"
 	}

@@ -33,7 +33,7 @@ func expand(f File) (spec.Config, *expansion) {
 			continue
 		}
 		path := check.Key("nodes", name)
-		e.add(name, path, nil, layer{path: path, node: f.Nodes[name]})
+		e.add(name, path, placed{}, layer{path: path, node: f.Nodes[name]})
 	}
 
 	images := map[string]spec.Image{spec.DefaultImage: spec.Clone(f.Image)}
@@ -52,8 +52,14 @@ func expand(f File) (spec.Config, *expansion) {
 	}, e
 }
 
+// placed are the hosts among which a pool spreads its nodes.
+type placed struct {
+	pool  string
+	hosts []string
+}
+
 // add puts a node together from the layers of its own, the weakest first, and the general ones.
-func (e *expansion) add(name, own string, hosts []string, specific ...layer) {
+func (e *expansion) add(name, own string, from placed, specific ...layer) {
 	if _, twice := e.layers[name]; twice {
 		e.problems.Addf(own, "the name %q is another node's: choose another prefix or name", name)
 
@@ -69,9 +75,10 @@ func (e *expansion) add(name, own string, hosts []string, specific ...layer) {
 
 	// The host is looked up before its own layer is laid in, below pools and nodes.
 	node := spec.NamedNode{Name: name, Node: layers{all: slices.Concat(all, specific)}.merged()}
-	if node.Host == nil && len(hosts) > 0 {
-		if host, ok := spec.PlaceIn(hosts, name); ok {
-			node.Host = &host
+	hostsAt := ""
+	if node.Host == nil && len(from.hosts) > 0 {
+		if host, ok := spec.PlaceIn(from.hosts, name); ok {
+			node.Host, hostsAt = &host, from.pool
 		}
 	} else if host, ok := spec.PlaceNode(e.file.Proxmox, node); ok {
 		node.Host = &host
@@ -79,7 +86,7 @@ func (e *expansion) add(name, own string, hosts []string, specific ...layer) {
 	if node.Host != nil {
 		all = append(all, hostLayer(e.file.Proxmox, *node.Host, node.Node))
 	}
-	ls := layers{own: own, all: slices.Concat(all, specific)}
+	ls := layers{own: own, hostsAt: hostsAt, all: slices.Concat(all, specific)}
 	host := node.Host
 	node.Node = ls.merged()
 	node.Host = host
@@ -142,7 +149,7 @@ func hostLayer(p spec.Proxmox, host string, node spec.Node) layer {
 	if !ok {
 		return layer{}
 	}
-	l := layer{path: check.Key("proxmox.hosts", host), node: spec.Node{Zone: h.Zone}}
+	l := layer{path: check.Key("proxmox.hosts", host), ofHost: true, node: spec.Node{Zone: h.Zone}}
 	if h.Datastore == nil {
 		return l
 	}

@@ -15,6 +15,8 @@ import (
 type layer struct {
 	path string
 	node spec.Node
+	// ofHost says that the layer is made of a host's entry, whose datastore and zone it spreads.
+	ofHost bool
 	// vmidFrom is the key that the VM id was made of; empty when vmId itself is written.
 	vmidFrom string
 }
@@ -23,7 +25,9 @@ type layer struct {
 type layers struct {
 	// own is where a setting would be written for this node alone, or for its pool.
 	own string
-	all []layer
+	// hostsAt is the pool whose hosts placed the node; empty when others did.
+	hostsAt string
+	all     []layer
 }
 
 // merged lays all layers over each other.
@@ -42,12 +46,20 @@ func (ls layers) merged() spec.Node {
 func (ls layers) origin(rel string) string {
 	for i := len(ls.all) - 1; i >= 0; i-- {
 		if l := ls.all[i]; has(reflect.ValueOf(l.node), splitPath(rel)) {
-			if rel == "vmId" && l.vmidFrom != "" {
+			switch {
+			case rel == "vmId" && l.vmidFrom != "":
 				rel = l.vmidFrom
+			case l.ofHost && strings.HasSuffix(rel, ".datastore"):
+				rel = "datastore"
+			case l.ofHost && rel != "zone":
+				continue
 			}
 
 			return check.Join(l.path, rel)
 		}
+	}
+	if rel == "host" && ls.hostsAt != "" {
+		return check.Join(ls.hostsAt, "hosts")
 	}
 
 	return check.Join(ls.own, rel)

@@ -4,7 +4,9 @@
 package stack
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -16,6 +18,7 @@ import (
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
 	"github.com/talos-proxmox/talos-proxmox/internal/image"
+	"github.com/talos-proxmox/talos-proxmox/internal/versions"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -95,7 +98,12 @@ func (s Source) readFile(path string) ([]byte, error) {
 		return nil, fmt.Errorf("%q is not a path inside the project", path)
 	}
 
-	return os.ReadFile(filepath.Join(s.Dir, path)) //nolint:gosec // a local path inside the project directory
+	text, err := os.ReadFile(filepath.Join(s.Dir, path)) //nolint:gosec // a local path inside the project directory
+	if at := (*fs.PathError)(nil); errors.As(err, &at) {
+		return nil, at.Err // the caller names the path as the stack file does
+	}
+
+	return text, err
 }
 
 // parseValue reads a configuration value: JSON, or text that is taken as it stands.
@@ -136,10 +144,17 @@ func (d *decoder) judge(c spec.Config, e *expansion, readFile func(string) ([]by
 	var ofConfig check.List
 	c.Validate(&ofConfig)
 	complete := c.WithDefaults()
+	_, unknown := versions.ParseTalos(*complete.Talos.Version)
 	for _, name := range slices.Sorted(maps.Keys(complete.Images)) {
+		if unknown != nil {
+			break // which extensions there are depends on the version
+		}
 		image.Validate(check.Key("images", name), complete.Images[name], *complete.Talos.Version, readFile, &ofConfig)
 	}
 	for _, p := range ofConfig.Problems() {
+		if d.isBroken(p.Path) {
+			continue
+		}
 		p.Path = e.origin(p.Path)
 		rules.Add(p)
 	}
@@ -152,7 +167,8 @@ func (d *decoder) judge(c spec.Config, e *expansion, readFile func(string) ([]by
 	return all
 }
 
-// isBroken says whether the value at the path, or something around or inside it, could not be read.
+// isBroken says whether the value at the path, or something around or inside it, could not be read;
+// for settings of a network, also whether another one of it could not, since they hang together.
 func (d *decoder) isBroken(path string) bool {
 	for at := path; at != ""; at = check.Parent(at) {
 		if d.broken[at] {
@@ -160,6 +176,9 @@ func (d *decoder) isBroken(path string) bool {
 		}
 	}
 	for broken := range d.broken {
+		if parent := check.Parent(broken); strings.Contains(parent, ".networks") && parent == check.Parent(path) {
+			return true
+		}
 		if strings.HasPrefix(broken, path) && (len(broken) == len(path) || strings.ContainsRune(".[", rune(broken[len(path)]))) {
 			return true
 		}

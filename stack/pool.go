@@ -81,7 +81,7 @@ func (e *expansion) addPooled(name, own string, number int, p Pool, specific ...
 	if override, ok := e.file.Nodes[name]; ok {
 		specific = append(specific, layer{path: check.Key("nodes", name), node: override})
 	}
-	e.add(name, own, p.Hosts, specific...)
+	e.add(name, own, placed{specific[0].path, p.Hosts}, specific...)
 }
 
 // addMember adds a node that the pool lists. Its identity is its name or, without one, its first

@@ -24,35 +24,68 @@ var shipped = map[string]string{
 	"cilium-argocd": "../examples/cilium-argocd/Pulumi.cilium-argocd.yaml",
 }
 
-// values turns a stack file into what Pulumi hands to a program: JSON by key.
-func values(t testing.TB, text []byte) map[string]string {
+// source is a stack file as Pulumi hands it to a program: JSON by key, secrets in the clear. What
+// stands as secure in the text is the secret itself.
+func source(t testing.TB, text string) stack.Source {
 	t.Helper()
 	var file struct {
 		Config map[string]any `yaml:"config"`
 	}
-	require.NoError(t, yaml.Unmarshal(text, &file))
-	out := map[string]string{}
+	require.NoError(t, yaml.Unmarshal([]byte(text), &file))
+	s := stack.Source{Stack: "test", Values: map[string]string{}}
 	for key, value := range file.Config {
-		if s, ok := value.(string); ok {
-			out[key] = s
+		open, secret := reveal(value)
+		if secret {
+			s.SecretKeys = append(s.SecretKeys, key)
+		}
+		if plain, ok := open.(string); ok {
+			s.Values[key] = plain
 
 			continue
 		}
-		encoded, err := json.Marshal(value)
+		encoded, err := json.Marshal(open)
 		require.NoError(t, err)
-		out[key] = string(encoded)
+		s.Values[key] = string(encoded)
 	}
 
-	return out
+	return s
+}
+
+// reveal replaces every secure value by the secret, and says whether there was one.
+func reveal(v any) (open any, secret bool) {
+	switch v := v.(type) {
+	case map[string]any:
+		if s, ok := v["secure"].(string); ok && len(v) == 1 {
+			return s, true
+		}
+		out := map[string]any{}
+		for key, value := range v {
+			plain, found := reveal(value)
+			out[key], secret = plain, secret || found
+		}
+
+		return out, secret
+	case []any:
+		out := make([]any, 0, len(v))
+		for _, value := range v {
+			plain, found := reveal(value)
+			out, secret = append(out, plain), secret || found
+		}
+
+		return out, secret
+	default:
+		return v, false
+	}
 }
 
 // load reads a stack file's text as if it stood in the project.
 func load(t testing.TB, text string) (*stack.Stack, error) {
 	t.Helper()
-	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "Pulumi.test.yaml"), []byte(text), 0o600))
+	s := source(t, text)
+	s.Dir = t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(s.Dir, "Pulumi.test.yaml"), []byte(text), 0o600))
 
-	return stack.Load(stack.Source{Stack: "test", Dir: dir, Values: values(t, []byte(text))})
+	return stack.Load(s)
 }
 
 func read(t testing.TB, path string) string {

@@ -141,8 +141,14 @@ func (f *stackFile) lineOf(path string) int {
 
 // matches says whether the file holds the values, as far as they are not secure.
 func (f *stackFile) matches(values map[string]*yaml.Node) bool {
-	if len(f.keys) == 0 || len(f.keys) > len(values) {
+	if len(f.keys) == 0 {
 		return false
+	}
+	for name, given := range values {
+		// Pulumi.yaml gives keys that are not written as empty blocks.
+		if _, ok := f.keys[name]; !ok && (given.Kind != yaml.MappingNode || len(given.Content) > 0) {
+			return false
+		}
 	}
 	for name, node := range f.keys {
 		given, ok := values[name]

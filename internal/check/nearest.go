@@ -8,17 +8,15 @@ import "strings"
 // Nearest is the candidate that text was probably meant to be, or "" when none is near: the same
 // but for case, dashes and underscores, or a few letters away.
 func Nearest(text string, candidates []string) string {
-	best, distance := "", len(text)/3+1
+	meant := bare(text)
+	best, distance := "", len(meant)/3+2
 	for _, c := range candidates {
-		if bare(c) == bare(text) {
+		if bare(c) == meant {
 			return c
 		}
-		if d := edits(bare(text), bare(c)); d < distance || (d == distance && best == "" && d <= 2) {
+		if d := edits(meant, bare(c)); d < distance && 2*d < len(meant) {
 			best, distance = c, d
 		}
-	}
-	if distance >= len(text) {
-		return ""
 	}
 
 	return best

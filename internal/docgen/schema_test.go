@@ -58,7 +58,7 @@ func TestSchemaRefuses(t *testing.T) {
 	s := compiled(t)
 	for name, c := range map[string]struct{ text, where string }{
 		"unknown key":       {"config: {talos-proxmox:cluster: {nmae: a}}", "/config/talos-proxmox:cluster"},
-		"unknown block":     {"config: {talos-proxmox:clusters: {}}", "/config"},
+		"unknown block":     {"config: {talos-proxmox:clusters: {}}", "talos-proxmox:clusters"},
 		"plain secret":      {"config: {talos-proxmox:gitops: {sops: {ageKey: x}}}", "/config/talos-proxmox:gitops/sops/ageKey"},
 		"not among choices": {"config: {talos-proxmox:defaults: {all: {bios: uefi}}}", "/config/talos-proxmox:defaults/all/bios"},
 		"out of range":      {"config: {talos-proxmox:nodes: {a: {vmId: 12}}}", "/config/talos-proxmox:nodes/a/vmId"},
