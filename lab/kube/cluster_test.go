@@ -4,6 +4,11 @@
 package kube_test
 
 import (
+	"bytes"
+	"compress/gzip"
+	"io"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -100,26 +105,65 @@ func TestSnapshotRestores(t *testing.T) {
 	t.Parallel()
 
 	conf := config(t)
+	conf.EncryptionConfig = []byte(encryption)
+	conf.AuditPolicy = []byte("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]\n")
 	c := start(t, conf)
+	_, err := c.CoreV1().Secrets("default").Create(t.Context(), &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: "hidden"}, StringData: map[string]string{"word": "xyzzy-plugh"},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
 	names := c.CoreV1().ConfigMaps("default")
 	for _, name := range []string{"kept", "lost"} {
 		if name == "lost" {
 			snapshot, err := c.Snapshot(t.Context())
 			require.NoError(t, err)
 			conf.Restore = snapshot
+			stored := unpack(t, snapshot)
+			require.Contains(t, stored, "/registry/configmaps/default/kept")
+			require.Contains(t, stored, "k8s:enc:secretbox:v1:key1:")
+			require.NotContains(t, stored, "xyzzy-plugh")
 		}
 		_, err := names.Create(t.Context(), configMap(name), metav1.CreateOptions{})
 		require.NoError(t, err)
 	}
 	require.NoError(t, c.Stop())
+	audit, err := os.ReadFile(filepath.Join(conf.Dir, "audit.log"))
+	require.NoError(t, err)
+	require.Contains(t, string(audit), `"requestURI":"/api/v1/namespaces/default/secrets"`)
 
 	c = start(t, conf)
-	_, err := c.CoreV1().ConfigMaps("default").Get(t.Context(), "kept", metav1.GetOptions{})
+	secret, err := c.CoreV1().Secrets("default").Get(t.Context(), "hidden", metav1.GetOptions{})
+	require.NoError(t, err)
+	require.Equal(t, "xyzzy-plugh", string(secret.Data["word"]))
+	_, err = c.CoreV1().ConfigMaps("default").Get(t.Context(), "kept", metav1.GetOptions{})
 	require.NoError(t, err)
 	_, err = c.CoreV1().ConfigMaps("default").Get(t.Context(), "lost", metav1.GetOptions{})
 	require.EqualError(t, err, `configmaps "lost" not found`)
 	require.NoError(t, c.Destroy())
 	require.NoDirExists(t, conf.Dir)
+}
+
+// encryption is what a cluster with encryption at rest gives its API server.
+const encryption = `
+apiVersion: apiserver.config.k8s.io/v1
+kind: EncryptionConfiguration
+resources:
+  - resources: [secrets]
+    providers:
+      - secretbox: {keys: [{name: key1, secret: MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=}]}
+      - identity: {}
+`
+
+// unpack returns what a snapshot holds, readable where it is not encrypted.
+func unpack(t *testing.T, snapshot []byte) string {
+	t.Helper()
+
+	packed, err := gzip.NewReader(bytes.NewReader(snapshot))
+	require.NoError(t, err)
+	raw, err := io.ReadAll(packed)
+	require.NoError(t, err)
+
+	return string(raw)
 }
 
 func configMap(name string) *corev1.ConfigMap {

@@ -89,6 +89,13 @@ func TestNodeLife(t *testing.T) {
 	c.awaitNode(t, "cp-1", corev1.ConditionUnknown)
 	c.awaitEndpoints(t)
 
+	bootsAndRestarts(t, c, conf, second)
+}
+
+// bootsAndRestarts goes on with a node that ran and is silent now.
+func bootsAndRestarts(t *testing.T, c *cluster, conf kube.Config, second kube.NodeSpec) {
+	t.Helper()
+
 	t.Log("a reboot starts containers anew")
 	second.BootID = "boot-2"
 	c.run(t.Context(), second)

@@ -12,7 +12,6 @@ import (
 	"maps"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -22,8 +21,6 @@ import (
 )
 
 const (
-	leaseNamespace = "kube-node-lease"
-	leaseSeconds   = 40
 	// arch is what the lab's images are made for.
 	arch = "amd64"
 
@@ -99,57 +96,6 @@ func isReady(node *corev1.Node) bool {
 	}
 
 	return false
-}
-
-// keepLease renews the node's lease until ctx ends.
-func (k *kubelet) keepLease(ctx context.Context) {
-	tick := time.NewTicker(k.pace.heartbeat)
-	defer tick.Stop()
-
-	for {
-		_ = k.renew(ctx) // tried again at the next tick; silence is what the control plane looks for
-
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-	}
-}
-
-func (k *kubelet) renew(ctx context.Context) error {
-	leases := k.client.CoordinationV1().Leases(leaseNamespace)
-	now := metav1.NewMicroTime(k.now())
-
-	lease, err := leases.Get(ctx, k.spec.Name, metav1.GetOptions{})
-	if err == nil {
-		lease.Spec.RenewTime = &now
-		_, err = leases.Update(ctx, lease, metav1.UpdateOptions{})
-
-		return err
-	}
-	if !apierrors.IsNotFound(err) {
-		return err
-	}
-
-	node, err := k.client.CoreV1().Nodes().Get(ctx, k.spec.Name, metav1.GetOptions{})
-	if err != nil {
-		return err
-	}
-	duration := int32(leaseSeconds)
-	_, err = leases.Create(ctx, &coordinationv1.Lease{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: k.spec.Name,
-			OwnerReferences: []metav1.OwnerReference{
-				{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID},
-			},
-		},
-		Spec: coordinationv1.LeaseSpec{
-			HolderIdentity: &k.spec.Name, LeaseDurationSeconds: &duration, RenewTime: &now,
-		},
-	}, metav1.CreateOptions{})
-
-	return err
 }
 
 // keepStatus reports the node's status when it changes, and now and then.
