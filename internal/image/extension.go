@@ -89,7 +89,7 @@ func Extension(name, talosVersion string) (string, error) {
 func suggestion(name string, known []string) string {
 	var alike []string
 	for _, candidate := range known {
-		if strings.Contains(candidate, name) || strings.Contains(name, candidate) ||
+		if len(name) > 2 && strings.Contains(candidate, name) ||
 			levenshtein.Distance(name, candidate, nil) <= max(2, len(name)/4) {
 			alike = append(alike, owner+candidate)
 		}
