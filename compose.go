@@ -81,7 +81,7 @@ func installersOf(cfg spec.Config) (map[string]string, error) {
 // charts are the chart archives: from the project's cache, which is filled where one is missing.
 func charts() manifests.Cache {
 	return manifests.Cache{
-		Dir: filepath.Join(projectDir(), manifests.DefaultCacheDir), ProjectDir: projectDir(), Fetch: manifests.Fetch,
+		Dir: filepath.Join(projectDir(), manifests.DefaultCacheDir), ProjectDir: projectDir(), Fetch: manifests.Fetcher{}.Fetch,
 	}
 }
 
