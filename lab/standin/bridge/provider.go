@@ -147,7 +147,12 @@ func (p *provider) op(urn resource.URN, id resource.ID) (*Op, error) {
 		return nil, fmt.Errorf("the provider %s is not configured on this connection", p.pkg.Name)
 	}
 
-	return &Op{Conn: p.conn, Client: p.client, URN: urn, Name: urn.Name(), ID: string(id)}, nil
+	op := &Op{Conn: p.conn, Client: p.client, URN: urn, ID: string(id)}
+	if urn != "" { // a function has none
+		op.Name = urn.Name()
+	}
+
+	return op, nil
 }
 
 // Invoke calls a function.

@@ -34,15 +34,32 @@ type helm struct {
 	config   *action.Configuration
 }
 
-// getterOf hands Helm the clients of the cluster.
-type getterOf struct{ c *cluster }
+// getterOf hands Helm the clients of the cluster, in the release's namespace.
+type getterOf struct {
+	c         *cluster
+	namespace string
+}
 
 func (g getterOf) ToRESTConfig() (*rest.Config, error) { return g.c.rest, nil }
 func (g getterOf) ToDiscoveryClient() (discovery.CachedDiscoveryInterface, error) {
 	return g.c.discovery, nil
 }
-func (g getterOf) ToRESTMapper() (meta.RESTMapper, error)        { return g.c.mapper, nil }
-func (g getterOf) ToRawKubeConfigLoader() clientcmd.ClientConfig { return g.c.kubeconfig }
+func (g getterOf) ToRESTMapper() (meta.RESTMapper, error) { return g.c.mapper, nil }
+func (g getterOf) ToRawKubeConfigLoader() clientcmd.ClientConfig {
+	return inNamespace{rawConfig: g.c.kubeconfig, namespace: g.namespace}
+}
+
+// inNamespace is a kubeconfig with another namespace.
+type inNamespace struct {
+	rawConfig
+	namespace string
+}
+
+// rawConfig is [clientcmd.ClientConfig] under a name that does not hide its method ClientConfig.
+type rawConfig = clientcmd.ClientConfig
+
+// Namespace is where Helm puts what says nothing about its namespace.
+func (n inNamespace) Namespace() (string, bool, error) { return n.namespace, true, nil }
 
 func newHelm(c *cluster, in bridge.Tree) (*helm, error) {
 	// Helm's caches of a user are not ours to fill.
@@ -66,7 +83,7 @@ func newHelm(c *cluster, in bridge.Tree) (*helm, error) {
 		return h, nil // enough to find a chart
 	}
 
-	err = h.config.Init(getterOf{c}, in.Str("namespace"), "secret", func(string, ...any) {})
+	err = h.config.Init(getterOf{c: c, namespace: in.Str("namespace")}, in.Str("namespace"), "secret", func(string, ...any) {})
 	h.config.RegistryClient = client
 	if err != nil {
 		return nil, fmt.Errorf("preparing Helm: %w", err)

@@ -11,6 +11,8 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
 	pulumirpc "github.com/pulumi/pulumi/sdk/v3/proto/go"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 )
 
 // maxMessage is what an engine and a plugin agree on: 400 MB.
@@ -26,6 +28,7 @@ func Serve(ctx context.Context, newProvider func(*Conn) plugin.Provider) (int, <
 
 	s := grpc.NewServer(
 		grpc.MaxRecvMsgSize(maxMessage), grpc.MaxSendMsgSize(maxMessage),
+		grpc.UnaryInterceptor(survive),
 		grpc.StatsHandler(&tagger{base: ctx, make: newProvider}),
 	)
 	pulumirpc.RegisterResourceProviderServer(s, dispatcher{})
@@ -49,4 +52,17 @@ func Serve(ctx context.Context, newProvider func(*Conn) plugin.Provider) (int, <
 	}
 
 	return addr.Port, done, nil
+}
+
+// survive makes an error of a panic: other engines use the same process.
+func survive(
+	ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler,
+) (_ any, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = status.Errorf(codes.Internal, "%s: the stand-in failed: %v", info.FullMethod, p)
+		}
+	}()
+
+	return handle(ctx, req)
 }
