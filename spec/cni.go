@@ -121,7 +121,7 @@ type Manifests struct {
 // Manifest is Kubernetes objects: exactly one of Inline and File.
 type Manifest struct {
 	// Order among the manifests; the lower is applied first.
-	Order *int `json:"order,omitempty" default:"100"`
+	Order *int `json:"order,omitempty" min:"0" default:"100"`
 	// Inline is the YAML itself.
 	Inline *Text `json:"inline,omitempty"`
 	// File is a path relative to the project directory.
@@ -136,7 +136,7 @@ type DayZeroChart struct {
 	// CreateNamespace adds the namespace.
 	CreateNamespace *bool `json:"createNamespace,omitempty" default:"true"`
 	// Order among the manifests; the lower is applied first.
-	Order *int `json:"order,omitempty" default:"200"`
+	Order *int `json:"order,omitempty" min:"0" default:"200"`
 }
 
 // CoreDNS overrides Talos's CoreDNS.

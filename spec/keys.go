@@ -60,10 +60,7 @@ func KeysOf(t reflect.Type, path string) []Key {
 	for _, f := range Fields(t) {
 		k := Key{
 			Path: check.Join(path, f.Name), Owner: f.Owner, Field: f.Struct.Name, Type: f.Type, Required: f.Required,
-			Default: f.Struct.Tag.Get("default"), Min: f.Struct.Tag.Get("min"), Max: f.Struct.Tag.Get("max"),
-		}
-		if enum := f.Struct.Tag.Get("enum"); enum != "" {
-			k.Enum = strings.Split(enum, ",")
+			Default: f.Struct.Tag.Get("default"), Min: f.min, Max: f.max, Enum: f.Enum,
 		}
 		keys = append(keys, k)
 
@@ -98,16 +95,47 @@ type Field struct {
 	Type reflect.Type
 	// Required says that it must be written.
 	Required bool
+	// Enum are the allowed values; nil when any is.
+	Enum []string
+
+	min, max string
 }
 
-// Fields are the fields of a settings struct, in the order of their declaration.
+// known are the fields of every block of settings of a [Config], read once.
+var known = readFields(map[reflect.Type][]Field{}, reflect.TypeFor[Config]())
+
+func readFields(all map[reflect.Type][]Field, t reflect.Type) map[reflect.Type][]Field {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Map || t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	if _, done := all[t]; done || !holdsSettings(t) {
+		return all
+	}
+	all[t] = fieldsOf(t)
+	for i := range t.NumField() { // inline structs too: they are blocks of their own elsewhere
+		readFields(all, t.Field(i).Type)
+	}
+
+	return all
+}
+
+// Fields are the fields of a settings struct, in the order of their declaration. The slice is shared:
+// do not change it.
 func Fields(t reflect.Type) []Field {
+	if fields, ok := known[t]; ok {
+		return fields
+	}
+
+	return fieldsOf(t)
+}
+
+func fieldsOf(t reflect.Type) []Field {
 	var fields []Field
 	for i := range t.NumField() {
 		f := t.Field(i)
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if strings.Contains(options, "inline") {
-			for _, inner := range Fields(f.Type) {
+			for _, inner := range fieldsOf(f.Type) {
 				inner.Index = append([]int{i}, inner.Index...)
 				fields = append(fields, inner)
 			}
@@ -118,10 +146,14 @@ func Fields(t reflect.Type) []Field {
 		if bare.Kind() == reflect.Pointer {
 			bare = bare.Elem()
 		}
-		fields = append(fields, Field{
+		field := Field{
 			Name: name, Index: []int{i}, Owner: t, Struct: f, Type: bare,
-			Required: !strings.Contains(options, "omitempty"),
-		})
+			Required: !strings.Contains(options, "omitempty"), min: f.Tag.Get("min"), max: f.Tag.Get("max"),
+		}
+		if enum := f.Tag.Get("enum"); enum != "" {
+			field.Enum = strings.Split(enum, ",")
+		}
+		fields = append(fields, field)
 	}
 
 	return fields

@@ -47,6 +47,7 @@ func (r *rules) cni() {
 		}
 	}
 	for _, name := range sortedKeys(c.Pools) {
+		r.blockName(check.Key("cni.cilium.pools", name), name)
 		r.pool(check.Key("cni.cilium.pools", name), c.Pools[name])
 	}
 	r.bgp(c.BGP)
@@ -64,6 +65,7 @@ func (r *rules) bgp(b *CiliumBGP) {
 	}
 	for _, name := range sortedKeys(b.Peers) {
 		at := check.Key("cni.cilium.bgp.peers", name)
+		r.blockName(at, name)
 		if _, err := netip.ParseAddr(b.Peers[name].Address); err != nil {
 			r.l.Addf(at+".address", "%q is not an IP address", b.Peers[name].Address)
 		}
@@ -179,6 +181,7 @@ func (r *rules) manifests() {
 	for _, name := range sortedKeys(m.Inline) {
 		manifest := m.Inline[name]
 		at := check.Key("manifests.inline", name)
+		r.blockName(at, name)
 		switch {
 		case manifest.Inline == nil && manifest.File == nil:
 			r.l.Addf(at, "needs inline or file")

@@ -37,6 +37,7 @@ func (r *rules) disks(at string, n NamedNode) {
 	mounts, serials := map[string]string{}, map[string]string{}
 	for _, name := range sortedKeys(n.Disks) {
 		disk, path := n.Disks[name], check.Key(at+".disks", name)
+		r.blockName(path, name)
 		r.disk(path, n, disk)
 		if disk.Size == nil {
 			r.l.Addf(path+".size", "is required: write it in GiB")

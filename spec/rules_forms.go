@@ -4,6 +4,7 @@
 package spec
 
 import (
+	"fmt"
 	"net/netip"
 	"net/url"
 	"path"
@@ -32,6 +33,7 @@ var (
 	variableForm  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 	digestForm    = regexp.MustCompile(`^(sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})$`)
 	datastoreForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]*[A-Za-z0-9]$`)
+	blockLetter   = regexp.MustCompile(`^[A-Za-z]$`)
 	serialForm    = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,20}$`)
 )
 
@@ -105,6 +107,23 @@ func isYAML(text Text) bool {
 			return false
 		}
 	}
+}
+
+// blockName checks the name that the user gives a block of settings.
+func (r *rules) blockName(path, name string) {
+	if message := CheckBlockName(name); message != "" {
+		r.l.Addf(path, "%s", message)
+	}
+}
+
+// CheckBlockName says what is wrong with the name that a user gives a block of settings, such as a
+// network or a size; "" when nothing is.
+func CheckBlockName(name string) string {
+	if datastoreForm.MatchString(name) || blockLetter.MatchString(name) {
+		return ""
+	}
+
+	return fmt.Sprintf("%q is no name: use letters, digits, dashes, dots and underscores, beginning with a letter", name)
 }
 
 // file checks a path of a file in the project.

@@ -52,6 +52,7 @@ func (r *rules) apiServer(a APIServer) {
 		r.l.Addf("kubernetes.apiServer.auditPolicy", "is not an audit policy: write YAML of kind Policy, apiVersion audit.k8s.io/v1")
 	}
 	for _, name := range sortedKeys(a.AdmissionPlugins) {
+		r.blockName(check.Key("kubernetes.apiServer.admissionPlugins", name), name)
 		if !isYAMLMap(a.AdmissionPlugins[name]) {
 			r.l.Addf(check.Key("kubernetes.apiServer.admissionPlugins", name), "is not the configuration of an admission plugin: write YAML")
 		}

@@ -15,7 +15,7 @@ import (
 const longestCertificate = Duration(365 * 24 * time.Hour)
 
 // replaceable are the fields whose edit replaces a VM, and which allowReplace can name.
-var replaceable = []string{"*", "bios", "efiDisk", "host", "image", "tpm", "vmId"}
+var replaceable = []string{"*", "efiDisk", "host", "tpm", "vmId"}
 
 // lifecycle checks how a living cluster is changed and what is written beside the outputs.
 func (r *rules) lifecycle() {

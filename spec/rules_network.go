@@ -28,6 +28,7 @@ func (r *rules) networks(at string, n NamedNode) {
 	gateways, gateways6 := map[string]string{}, map[string]string{}
 	for _, d := range n.Devices() {
 		path := check.Key(at+".networks", d.Name)
+		r.blockName(path, d.Name)
 		static = static || d.Address != nil || d.Address6 != nil
 		if other, twice := indexes[d.Index]; twice {
 			r.l.Addf(path+".index", "%d is the index of network %s: choose another", d.Index, other)

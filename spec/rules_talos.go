@@ -25,6 +25,7 @@ func (r *rules) talos() {
 		r.machineFile(name, t.Files[name])
 	}
 	for _, name := range sortedKeys(t.TrustedRoots) {
+		r.blockName(check.Key("talos.trustedRoots", name), name)
 		if !isCertificate(t.TrustedRoots[name]) {
 			r.l.Addf(check.Key("talos.trustedRoots", name), "is not a CA certificate: give it in PEM form, -----BEGIN CERTIFICATE-----")
 		}

@@ -27,16 +27,17 @@ func checkTags(path string, v reflect.Value, l *check.List) {
 		}
 		for _, f := range Fields(v.Type()) {
 			field := v.FieldByIndex(f.Index)
-			at := check.Join(path, f.Name)
 			if f.Required && field.IsZero() {
-				l.Addf(at, "is required")
+				l.Addf(check.Join(path, f.Name), "is required")
 
 				continue
 			}
-			if message := CheckValue(f.Struct.Tag, field); message != "" {
-				l.Addf(at, "%s", message)
+			if message := f.CheckValue(field); message != "" {
+				l.Addf(check.Join(path, f.Name), "%s", message)
 			}
-			checkTags(at, field, l)
+			if !field.IsZero() && holdsBlocks(f.Type) {
+				checkTags(check.Join(path, f.Name), field, l)
+			}
 		}
 	case reflect.Map:
 		if !holdsSettings(v.Type().Elem()) {
@@ -55,34 +56,57 @@ func checkTags(path string, v reflect.Value, l *check.List) {
 	}
 }
 
-// CheckValue says what is wrong with a value by its field's enum, min and max tags; "" when nothing
-// is. A nil pointer is fine.
-func CheckValue(tag reflect.StructTag, v reflect.Value) string {
+// holdsBlocks says whether there are settings below a value of the type.
+func holdsBlocks(t reflect.Type) bool {
+	for t.Kind() == reflect.Map || t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+
+	return t.Kind() == reflect.Struct
+}
+
+// CheckValue says what is wrong with the field's value by its enum, min and max tags, or "" when
+// nothing is. A nil pointer is fine; text must not be empty.
+func (f Field) CheckValue(v reflect.Value) string {
 	if v.Kind() == reflect.Pointer {
 		if v.IsNil() {
 			return ""
 		}
 		v = v.Elem()
+		if v.Kind() == reflect.String && v.Len() == 0 {
+			return "is empty: write a value, or remove the key"
+		}
 	}
-	if enum := tag.Get("enum"); enum != "" {
-		allowed, text := strings.Split(enum, ","), fmt.Sprint(v.Interface())
-		if !slices.Contains(allowed, text) {
-			message := notOneOf(text, allowed)
-			if hint := tag.Get("hint"); hint != "" {
+	switch v.Kind() {
+	case reflect.Slice:
+		if list, ok := v.Interface().([]string); ok && slices.Contains(list, "") {
+			return "has an empty entry: write a value, or remove it"
+		}
+	case reflect.String:
+		if f.Enum != nil && !slices.Contains(f.Enum, v.String()) {
+			message := notOneOf(v.String(), f.Enum)
+			if hint := f.Struct.Tag.Get("hint"); hint != "" {
 				message += "; " + hint
 			}
 
 			return message
 		}
+	case reflect.Int:
+		return f.checkNumber(v.Int())
 	}
-	if v.Kind() != reflect.Int && v.Kind() != reflect.Int64 {
-		return ""
+
+	return ""
+}
+
+func (f Field) checkNumber(n int64) string {
+	if f.Enum != nil && !slices.Contains(f.Enum, strconv.FormatInt(n, 10)) {
+		return fmt.Sprintf("%d is not one of %s", n, strings.Join(f.Enum, ", "))
 	}
-	if least, err := strconv.ParseInt(tag.Get("min"), 10, 64); err == nil && v.Int() < least {
-		return fmt.Sprintf("%d is too small: the least is %d", v.Int(), least)
+	if least, err := strconv.ParseInt(f.min, 10, 64); err == nil && n < least {
+		return fmt.Sprintf("%d is too small: the least is %d", n, least)
 	}
-	if most, err := strconv.ParseInt(tag.Get("max"), 10, 64); err == nil && v.Int() > most {
-		return fmt.Sprintf("%d is too large: the most is %d", v.Int(), most)
+	if most, err := strconv.ParseInt(f.max, 10, 64); err == nil && n > most {
+		return fmt.Sprintf("%d is too large: the most is %d", n, most)
 	}
 
 	return ""

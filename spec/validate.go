@@ -12,7 +12,10 @@ import (
 // Validate records everything that is wrong with the configuration, defaults included, at the path
 // of the field: "nodes.work-01.memory". Each problem names the value, the rule and what would be
 // right. It never prints a secret or free text.
-func (c Config) Validate(l *check.List) {
+func (c Config) Validate(l *check.List) { c.Complete(l) }
+
+// Complete is WithDefaults and Validate in one: it returns what it checked.
+func (c Config) Complete(l *check.List) Config {
 	r := &rules{said: c, c: c.WithDefaults(), l: l}
 	r.tags()
 	r.cluster()
@@ -28,6 +31,7 @@ func (c Config) Validate(l *check.List) {
 	r.lifecycle()
 	r.proxmox()
 	for _, name := range sortedKeys(r.c.Images) {
+		r.blockName(check.Key("images", name), name)
 		r.image(check.Key("images", name), r.c.Images[name])
 	}
 	for _, n := range r.c.Nodes {
@@ -35,6 +39,8 @@ func (c Config) Validate(l *check.List) {
 	}
 	r.unique()
 	r.hosts()
+
+	return r.c
 }
 
 // rules look at one configuration.

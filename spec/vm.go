@@ -103,7 +103,7 @@ type NUMANode struct {
 	// CPUs of the node, "0-3".
 	CPUs string `json:"cpus"`
 	// Memory in MiB.
-	Memory MiB `json:"memory"`
+	Memory MiB `json:"memory" min:"1"`
 	// HostNodes are the host's NUMA nodes to use, "0".
 	HostNodes *string `json:"hostNodes,omitempty"`
 	// Policy of memory allocation.

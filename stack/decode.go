@@ -115,7 +115,7 @@ func (d *decoder) decodeStruct(path string, node *yaml.Node, v reflect.Value) {
 }
 
 func (d *decoder) checkValue(path string, f spec.Field, v reflect.Value) {
-	if message := spec.CheckValue(f.Struct.Tag, v); message != "" {
+	if message := f.CheckValue(v); message != "" {
 		d.fail(path, "%s", message)
 	}
 }

@@ -74,7 +74,16 @@ func (e *expansion) add(name, own string, from placed, specific ...layer) {
 	}
 
 	// The host is looked up before its own layer is laid in, below pools and nodes.
-	node := spec.NamedNode{Name: name, Node: layers{all: slices.Concat(all, specific)}.merged()}
+	node := spec.NamedNode{Name: name}
+	disks := map[string]bool{}
+	for _, l := range slices.Concat(all, specific) {
+		if l.node.Host != nil {
+			node.Host = l.node.Host
+		}
+		for disk := range l.node.Disks {
+			disks[disk] = true
+		}
+	}
 	hostsAt := ""
 	if node.Host == nil && len(from.hosts) > 0 {
 		if host, ok := spec.PlaceIn(from.hosts, name); ok {
@@ -84,7 +93,7 @@ func (e *expansion) add(name, own string, from placed, specific ...layer) {
 		node.Host = &host
 	}
 	if node.Host != nil {
-		all = append(all, hostLayer(e.file.Proxmox, *node.Host, node.Node))
+		all = append(all, hostLayer(e.file.Proxmox, *node.Host, disks))
 	}
 	ls := layers{own: own, hostsAt: hostsAt, all: slices.Concat(all, specific)}
 	host := node.Host
@@ -144,7 +153,7 @@ func (e *expansion) size(ls []layer) (layer, bool) {
 
 // hostLayer is what the host pool says about a node on the host: its zone, and the datastore of
 // each disk that the node has.
-func hostLayer(p spec.Proxmox, host string, node spec.Node) layer {
+func hostLayer(p spec.Proxmox, host string, disks map[string]bool) layer {
 	h, ok := p.Hosts[host]
 	if !ok {
 		return layer{}
@@ -154,7 +163,7 @@ func hostLayer(p spec.Proxmox, host string, node spec.Node) layer {
 		return l
 	}
 	l.node.OSDisk = &spec.Disk{Datastore: h.Datastore}
-	for name := range node.Disks {
+	for name := range disks {
 		if l.node.Disks == nil {
 			l.node.Disks = map[string]spec.Disk{}
 		}

@@ -76,7 +76,7 @@ func Load(s Source) (*Stack, error) {
 	var f File
 	d.decodeStruct("", mappingOf(values), reflect.ValueOf(&f).Elem())
 	config, e := expand(f)
-	problems := d.judge(config, e, s.readFile)
+	config, problems := d.judge(config, e, s.readFile)
 	if file != nil {
 		problems.Map(func(p check.Problem) check.Problem {
 			p.Line = file.lineOf(p.Path)
@@ -89,7 +89,7 @@ func Load(s Source) (*Stack, error) {
 	}
 	slices.Sort(d.secure)
 
-	return &Stack{Config: config.WithDefaults(), SecureValues: slices.Compact(d.secure)}, nil
+	return &Stack{Config: config, SecureValues: slices.Compact(d.secure)}, nil
 }
 
 // readFile reads a file of the project.
@@ -127,9 +127,9 @@ func mappingOf(values map[string]*yaml.Node) *yaml.Node {
 	return node
 }
 
-// judge gathers the problems of reading, of expansion and of the rules. Rules about values that
+// judge completes the configuration and gathers the problems of reading, of expansion and of the rules. Rules about values that
 // could not be read are left out, and a problem is told where its value is written.
-func (d *decoder) judge(c spec.Config, e *expansion, readFile func(string) ([]byte, error)) *check.List {
+func (d *decoder) judge(c spec.Config, e *expansion, readFile func(string) ([]byte, error)) (spec.Config, *check.List) {
 	all := &check.List{}
 	for _, p := range d.problems.Problems() {
 		all.Add(p)
@@ -142,8 +142,7 @@ func (d *decoder) judge(c spec.Config, e *expansion, readFile func(string) ([]by
 		rules.Add(p)
 	}
 	var ofConfig check.List
-	c.Validate(&ofConfig)
-	complete := c.WithDefaults()
+	complete := c.Complete(&ofConfig)
 	_, unknown := versions.ParseTalos(*complete.Talos.Version)
 	for _, name := range slices.Sorted(maps.Keys(complete.Images)) {
 		if unknown != nil {
@@ -164,7 +163,7 @@ func (d *decoder) judge(c spec.Config, e *expansion, readFile func(string) ([]by
 		}
 	}
 
-	return all
+	return complete, all
 }
 
 // isBroken says whether the value at the path, or something around or inside it, could not be read;

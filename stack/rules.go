@@ -21,6 +21,7 @@ func (e *expansion) fileRules() []check.Problem {
 	for _, name := range slices.Sorted(maps.Keys(e.file.Sizes)) {
 		size := e.file.Sizes[name]
 		path := check.Key("sizes", name)
+		blockName(&l, path, name)
 		shared(&l, path, size)
 		if size.Size != nil {
 			l.Addf(path+".size", "a size cannot name another size: remove it")
@@ -28,10 +29,17 @@ func (e *expansion) fileRules() []check.Problem {
 	}
 	for _, name := range slices.Sorted(maps.Keys(e.file.Pools)) {
 		pool := e.file.Pools[name]
+		blockName(&l, check.Key("pools", name), name)
 		ofOneNode(&l, check.Key("pools", name), pool.Node)
 	}
 
 	return l.Problems()
+}
+
+func blockName(l *check.List, path, name string) {
+	if message := spec.CheckBlockName(name); message != "" {
+		l.Addf(path, "%s", message)
+	}
 }
 
 // shared records settings that cannot be for several nodes of several pools.
