@@ -95,7 +95,7 @@ func (s *machineServer) EtcdRemoveMemberByID(
 		return nil, err
 	}
 
-	end := s.node.m.Trace.Begin("etcd.remove", s.node.object(), map[string]string{"member": fmt.Sprintf("%x", in.GetMemberId())})
+	end := s.node.m.Trace.Begin("etcd.remove", s.node.object(), map[string]string{"member": hexID(in.GetMemberId())})
 	err = g.remove(in.GetMemberId())
 	end(err)
 	switch {

@@ -55,16 +55,19 @@ func (s *machineServer) Reset(_ context.Context, in *machine.ResetRequest) (*mac
 
 func (s *machineServer) resetDisks(in *machine.ResetRequest) ([]*site.Disk, error) {
 	if len(in.GetUserDisksToWipe()) > 0 && in.GetMode() == machine.ResetRequest_SYSTEM_DISK {
-		return nil, status.Error(codes.Unknown, "reset failed: invalid input, wipe mode SYSTEM_DISK doesn't support UserDisksToWipe parameter")
+		return nil, status.Error(codes.Unknown,
+			"reset failed: invalid input, wipe mode SYSTEM_DISK doesn't support UserDisksToWipe parameter")
 	}
 	if len(in.GetSystemPartitionsToWipe()) > 0 && in.GetMode() == machine.ResetRequest_USER_DISKS {
-		return nil, status.Error(codes.Unknown, "reset failed: invalid input, wipe mode USER_DISKS doesn't support SystemPartitionsToWipe parameter")
+		return nil, status.Error(codes.Unknown,
+			"reset failed: invalid input, wipe mode USER_DISKS doesn't support SystemPartitionsToWipe parameter")
 	}
 	for _, p := range in.GetSystemPartitionsToWipe() {
 		switch p.GetLabel() {
 		case "STATE", "EPHEMERAL", "META", "EFI", "BOOT", "BIOS":
 		default:
-			return nil, status.Errorf(codes.Unknown, "failed to get volume status with label %q: resource VolumeStatuses.block.talos.dev(runtime/%s@undefined) doesn't exist", p.GetLabel(), p.GetLabel())
+			return nil, status.Errorf(codes.Unknown, "failed to get volume status with label %q: "+
+				"resource VolumeStatuses.block.talos.dev(runtime/%s@undefined) doesn't exist", p.GetLabel(), p.GetLabel())
 		}
 	}
 

@@ -84,7 +84,9 @@ func (n *node) runMode() runMode {
 }
 
 // validate checks a configuration against this node and returns Talos's warnings.
-func (n *node) validate(ctx context.Context, cfg config.Provider, mode runMode) (warnings []string, err, runtimeErr error) {
+func (n *node) validate(
+	ctx context.Context, cfg config.Provider, mode runMode,
+) (warnings []string, err, runtimeErr error) {
 	warnings, err = cfg.Validate(mode)
 	if err != nil {
 		return nil, err, nil

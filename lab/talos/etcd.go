@@ -177,96 +177,6 @@ func (g *etcdGroup) detach(id uint64, n *node) {
 	}
 }
 
-// join adds a learner as Talos does it: a member of the same name is an earlier life of this node
-// and is removed first.
-func (g *etcdGroup) join(id uint64, name string, addr netip.Addr, n *node) error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-
-	if !g.quorumLocked() {
-		return errNoLeader
-	}
-	for _, m := range g.members {
-		if m.Name == name {
-			if err := g.removeLocked(m.ID); err != nil {
-				return err
-			}
-		}
-	}
-	for _, m := range g.members {
-		switch {
-		case m.Addr == addr:
-			return errPeerURLExists
-		case m.Learner:
-			return errTooManyLearners
-		}
-	}
-	if all, running := g.votersLocked(); running < all {
-		return errUnhealthy
-	}
-
-	g.members = append(g.members, etcdMember{ID: id, Name: name, Addr: addr, Learner: true})
-	g.alive[id] = n
-	g.commitLocked()
-
-	return nil
-}
-
-// promote makes a learner a voting member.
-func (g *etcdGroup) promote(id uint64) error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-
-	if !g.quorumLocked() {
-		return errNoLeader
-	}
-	m := g.memberLocked(id)
-	if m == nil {
-		return errMemberNotFound
-	}
-	m.Learner = false
-	g.commitLocked()
-
-	return nil
-}
-
-// remove takes a member out of the cluster.
-func (g *etcdGroup) remove(id uint64) error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-
-	if !g.quorumLocked() {
-		return errNoLeader
-	}
-
-	return g.removeLocked(id)
-}
-
-func (g *etcdGroup) removeLocked(id uint64) error {
-	m := g.memberLocked(id)
-	if m == nil {
-		return errMemberNotFound
-	}
-	if all, running := g.votersLocked(); !m.Learner {
-		if all == 1 {
-			return errNotEnough
-		}
-		if g.alive[id] != nil && running-1 < 1+(all-1)/2 {
-			return errUnhealthy
-		}
-	}
-
-	gone := g.alive[id]
-	g.members = slices.DeleteFunc(g.members, func(m etcdMember) bool { return m.ID == id })
-	delete(g.alive, id)
-	g.commitLocked()
-	if gone != nil {
-		gone.poke()
-	}
-
-	return nil
-}
-
 // etcdView is a moment of the group.
 type etcdView struct {
 	members  []etcdMember
@@ -305,30 +215,6 @@ func (g *etcdGroup) running() []*node {
 	}
 
 	return out
-}
-
-// forfeit moves leadership away from a member and names the new leader, "" when it did not lead.
-func (g *etcdGroup) forfeit(id uint64) (string, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-
-	if len(g.members) == 1 {
-		return "", errors.New("cannot forfeit leadership, only one member")
-	}
-	if g.leader != id {
-		return "", nil
-	}
-	for _, m := range g.members {
-		if m.ID != id && !m.Learner && g.alive[m.ID] != nil {
-			g.leader = m.ID
-			g.term++
-			g.notifyLocked()
-
-			return m.Name, nil
-		}
-	}
-
-	return "", errNoLeader
 }
 
 // memberNames are the names and addresses of all members.

@@ -155,7 +155,8 @@ func (n *node) load() error {
 
 	switch cpu := n.m.CPUType; {
 	case cpu == "qemu64", cpu == "kvm64", cpu == "qemu32", cpu == "kvm32":
-		return fmt.Errorf("this program can only be run on AMD64 processors with v2 microarchitecture support (CPU type %s)", cpu)
+		return fmt.Errorf("this program can only be run on AMD64 processors with v2 microarchitecture support "+
+			"(CPU type %s)", cpu)
 	case n.m.MemoryMiB > 0 && n.m.MemoryMiB < minimumMemoryMiB:
 		return fmt.Errorf("kernel panic - not syncing: System is deadlocked on memory (%d MiB)", n.m.MemoryMiB)
 	}

@@ -5,15 +5,10 @@ package talos
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/netip"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
@@ -181,35 +176,6 @@ func (k *kubeRunner) reconcile(ctx context.Context) error {
 	return k.start(ctx, cfg, want)
 }
 
-// missing tells whether the certificate lacks an address by which somebody may come. The name of a
-// node that joined later is no reason to start the API server again.
-func (k *kubeRunner) missing(names []string) bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-
-	return slices.ContainsFunc(names, func(name string) bool {
-		_, err := netip.ParseAddr(name)
-
-		return err == nil && !slices.Contains(k.config.CertSANs, name)
-	})
-}
-
-// allSANs adds to the names that the certificate has had: one whose node is away stays, so that a
-// node that reboots changes nothing.
-func (k *kubeRunner) allSANs(names []string) []string {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-
-	for _, name := range names {
-		if !slices.Contains(k.sans, name) {
-			k.sans = append(k.sans, name)
-		}
-	}
-	slices.Sort(k.sans)
-
-	return slices.Clone(k.sans)
-}
-
 func (k *kubeRunner) start(ctx context.Context, cfg KubernetesConfig, digest string) error {
 	end := k.trace.Begin("kube.start", "cluster/"+cfg.Name, map[string]string{"version": cfg.Version})
 	c, err := k.opts.Kubernetes.Start(ctx, cfg)
@@ -277,17 +243,6 @@ func (k *kubeRunner) destroy() error {
 	return nil
 }
 
-func configDigest(c KubernetesConfig) string {
-	c.Restore, c.Trace, c.CertSANs = nil, nil, nil
-	content, err := json.Marshal(c)
-	if err != nil {
-		return ""
-	}
-	sum := sha256.Sum256(content)
-
-	return hex.EncodeToString(sum[:])
-}
-
 // name is the cluster's name as its API server was last configured.
 func (k *kubeRunner) name() string {
 	k.mu.Lock()
@@ -297,14 +252,3 @@ func (k *kubeRunner) name() string {
 }
 
 func hexID(id uint64) string { return fmt.Sprintf("%016x", id) }
-
-// configDigestOf is a digest of any value that JSON can hold.
-func configDigestOf(v any) string {
-	content, err := json.Marshal(v)
-	if err != nil {
-		return ""
-	}
-	sum := sha256.Sum256(content)
-
-	return hex.EncodeToString(sum[:])
-}

@@ -22,7 +22,6 @@ import (
 
 // runMaintenance waits for a configuration from whoever asks first.
 func (n *node) runMaintenance(ctx context.Context) (site.Exit, error) {
-	n.setStage(stageMaintenance, nil)
 	end := n.m.Trace.Begin("talos.maintenance", n.object(), n.attrs())
 	cfg, exit, err := n.awaitConfig(ctx)
 	end(err)
@@ -61,6 +60,7 @@ func (n *node) awaitConfig(ctx context.Context) (config.Provider, site.Exit, err
 	n.registerState(api)
 	stop := n.listenAPI(api)
 	defer stop()
+	n.setStage(stageMaintenance, nil)
 
 	for {
 		select {
@@ -185,7 +185,9 @@ func (s *maintenanceServer) GenerateClientConfiguration(
 }
 
 // Bootstrap is not registered before 1.13, where it needs a role.
-func (s *maintenanceServer) Bootstrap(ctx context.Context, in *machine.BootstrapRequest) (*machine.BootstrapResponse, error) {
+func (s *maintenanceServer) Bootstrap(
+	ctx context.Context, in *machine.BootstrapRequest,
+) (*machine.BootstrapResponse, error) {
 	if atLeast(s.node.image.Talos, 1, 13) {
 		return nil, s.refused()
 	}

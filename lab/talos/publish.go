@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/cosi-project/runtime/pkg/resource"
@@ -42,13 +43,6 @@ func (n *node) publishState() {
 
 	ctx := context.Background()
 	want := slices.Concat(n.machineResources(), n.diskResources(), n.networkResources(), n.clusterResources())
-	kinds := map[string]bool{}
-	for _, t := range []string{
-		cluster.MemberType, etcd.MemberType, block.VolumeStatusType, block.SystemDiskType,
-		k8s.StaticPodStatusType, runtime.DiagnosticType,
-	} {
-		kinds[t] = true
-	}
 	keep := map[string]bool{}
 	for _, r := range want {
 		keep[r.Metadata().Type()+"/"+r.Metadata().ID()] = true
@@ -69,7 +63,7 @@ func (n *node) publishState() {
 			continue
 		}
 		for _, r := range list.Items {
-			if kinds[md.Type()] && !keep[md.Type()+"/"+r.Metadata().ID()] {
+			if !keep[md.Type()+"/"+r.Metadata().ID()] {
 				_ = st.Destroy(ctx, r.Metadata()) // gone already is fine
 			}
 		}
@@ -96,7 +90,7 @@ func (n *node) machineResources() []resource.Resource {
 
 	out := []resource.Resource{status, version, platform}
 	for i, e := range n.extensionLayers() {
-		r := runtime.NewExtensionStatus(runtime.NamespaceName, resource.ID(extensionID(i)))
+		r := runtime.NewExtensionStatus(runtime.NamespaceName, strconv.Itoa(i))
 		*r.TypedSpec() = e
 		out = append(out, r)
 	}
@@ -120,16 +114,6 @@ func (n *node) machineResources() []resource.Resource {
 	}
 
 	return out
-}
-
-func extensionID(i int) string { return strings.Repeat("0", 1) + string(rune('0'+i%10)) + suffix(i/10) }
-
-func suffix(tens int) string {
-	if tens == 0 {
-		return ""
-	}
-
-	return "-" + string(rune('0'+tens%10))
 }
 
 // extensionLayers are the image's extensions; the schematic's id is one of them, as the factory
@@ -179,7 +163,9 @@ func (n *node) diskResources() []resource.Resource {
 
 func (n *node) volumes(path string, size int64) []resource.Resource {
 	var out []resource.Resource
-	sizes := map[string]int64{"META": 1 << 20, "STATE": 100 << 20, "EFI": 2104 << 20, "EPHEMERAL": size - ephemeralOverhead}
+	sizes := map[string]int64{
+		"EFI": 2104 << 20, "META": 1 << 20, "STATE": 100 << 20, "EPHEMERAL": size - ephemeralOverhead,
+	}
 	for i, label := range []string{"EFI", "META", "STATE", "EPHEMERAL"} {
 		if (label == "STATE" || label == "EPHEMERAL") && n.config() == nil {
 			continue

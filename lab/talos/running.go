@@ -5,8 +5,6 @@ package talos
 
 import (
 	"context"
-	"crypto/tls"
-	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -14,7 +12,6 @@ import (
 	"time"
 
 	"github.com/siderolabs/talos/pkg/machinery/api/machine"
-	"github.com/siderolabs/talos/pkg/machinery/api/storage"
 	"github.com/siderolabs/talos/pkg/machinery/config"
 	"github.com/siderolabs/talos/pkg/machinery/resources/runtime"
 
@@ -109,104 +106,6 @@ func (n *node) bootstrapAllowed() bool {
 	return n.criReady
 }
 
-// pkiNow is the PKI that the API uses, nil while it has none.
-func (n *node) pkiNow() *apiPKI {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-
-	return n.pki
-}
-
-// renewPKI issues the API's certificates for the addresses that the node has.
-func (n *node) renewPKI() error {
-	cfg := n.config()
-	sec := cfg.Machine().Security()
-	addrs := n.book.wanted()
-	n.mu.Lock()
-	for _, v := range n.vips {
-		addrs = append(addrs, singlePrefix(v))
-	}
-	n.mu.Unlock()
-
-	ca, accepted := sec.IssuingCA(), sec.AcceptedCAs()
-	if !isControlPlane(cfg) {
-		peer := n.nodes.trustd(n)
-		if peer == nil {
-			return errors.New("no control plane's trustd answers")
-		}
-		ca = peer.config().Machine().Security().IssuingCA()
-	}
-
-	pki, err := newAPIPKI(ca, accepted, isControlPlane(cfg), n.hostname(), addrs, sec.CertSANs())
-	if err != nil {
-		return err
-	}
-	n.mu.Lock()
-	n.pki = pki
-	n.mu.Unlock()
-
-	return nil
-}
-
-// trustd finds a control plane that signs a worker's certificate: the worker must trust its
-// authority and know its token.
-func (ns *Nodes) trustd(worker *node) *node {
-	sec := worker.config().Machine().Security()
-	for _, n := range ns.all() {
-		cfg := n.config()
-		if n.m.Net != worker.m.Net || !isControlPlane(cfg) || len(n.book.addresses()) == 0 {
-			continue
-		}
-		theirs := cfg.Machine().Security()
-		if sec.IssuingCA() == nil || theirs.IssuingCA() == nil || theirs.Token() != sec.Token() {
-			continue
-		}
-		if sameCertificate(theirs.IssuingCA().Crt, sec.IssuingCA().Crt) {
-			return n
-		}
-	}
-
-	return nil
-}
-
-// runAPI serves the Talos API with mutual TLS.
-func (n *node) runAPI(ctx context.Context) {
-	for {
-		err := n.renewPKI()
-		if err == nil {
-			break
-		}
-		n.console("apid is waiting for its certificate", "error", err)
-		if n.m.Clock.Sleep(ctx, trustdRetry) != nil {
-			return
-		}
-	}
-
-	api := n.newServer(&tls.Config{
-		MinVersion: tls.VersionTLS13,
-		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
-			pki := n.pkiNow()
-
-			return &tls.Config{
-				MinVersion: tls.VersionTLS13, NextProtos: []string{"h2"},
-				Certificates: []tls.Certificate{pki.server},
-				ClientAuth:   tls.RequireAndVerifyClientCert, ClientCAs: pki.roots,
-			}, nil
-		},
-	}, false)
-	s := &machineServer{node: n}
-	machine.RegisterMachineServiceServer(api, s)
-	storage.RegisterStorageServiceServer(api, &storageServer{node: n})
-	registerTime(api)
-	n.registerState(api)
-
-	stop := n.listenAPI(api)
-	defer stop()
-	n.services.set("apid", stateRunning, "Health check successful", true)
-	n.publishState()
-	<-ctx.Done()
-}
-
 // runStages moves the node from booting to running and keeps its resources fresh.
 func (n *node) runStages(ctx context.Context) {
 	tick := time.NewTicker(stageTick)
@@ -253,39 +152,6 @@ func (n *node) essential() []string {
 	}
 
 	return []string{"apid", "kubelet"}
-}
-
-// startAgent runs the guest agent where the image has it and the VM offers its port.
-func (n *node) startAgent() {
-	if !slices.ContainsFunc(n.image.Extensions, func(e string) bool {
-		return e == "qemu-guest-agent" || e == "siderolabs/qemu-guest-agent"
-	}) {
-		return
-	}
-	if !n.m.AgentEnabled {
-		n.services.set("ext-qemu-guest-agent", stateWaiting,
-			"Waiting for file \"/dev/virtio-ports/org.qemu.guest_agent.0\" to exist", false)
-
-		return
-	}
-
-	n.services.set("ext-qemu-guest-agent", stateRunning, "Started task ext-qemu-guest-agent", true)
-	if n.m.SetAgent != nil {
-		n.m.SetAgent(n.interfaces)
-	}
-}
-
-func (n *node) interfaces() []site.Interface {
-	out := []site.Interface{{Name: "lo", MAC: "00:00:00:00:00:00", Addresses: parsePrefixes([]string{"127.0.0.1/8"})}}
-	for i, l := range n.links {
-		iface := site.Interface{Name: l.name, MAC: l.mac}
-		if i == 0 {
-			iface.Addresses = n.book.addresses()
-		}
-		out = append(out, iface)
-	}
-
-	return out
 }
 
 func (n *node) unmetConditions() []runtime.UnmetCondition {
