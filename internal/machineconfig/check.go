@@ -24,7 +24,7 @@ const shownNodes = 3
 // refuse, before anything is created: each problem names the setting it came from, the document and
 // the nodes. A patch is blamed only for what is wrong after it and was right before.
 func Check(in Input, l *check.List) {
-	bundle, err := throwAwaySecrets()
+	bundle, err := ThrowAwaySecrets()
 	if err != nil {
 		l.Addf("talos", "making secrets for the check: %v", err)
 
@@ -85,9 +85,10 @@ func (in Input) checkPatch(s source, provider config.Provider) (config.Provider,
 	return p.apply(provider)
 }
 
-// throwAwaySecrets are quick to make: what only has to be there is shared, and the key of the
+// ThrowAwaySecrets are for renders that never reach a node: checks and lists. They are quick to
+// make: what only has to be there is shared, and the key of the
 // service accounts is an elliptic one.
-func throwAwaySecrets() (*secrets.Bundle, error) {
+func ThrowAwaySecrets() (*secrets.Bundle, error) {
 	now := time.Now()
 	authority, err := secrets.NewTalosCA(now)
 	if err != nil {

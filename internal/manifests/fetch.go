@@ -27,6 +27,9 @@ const (
 	largestDownload = 128 << 20
 )
 
+// Fetch downloads a chart as a [Fetcher] does that asks through the usual proxy.
+func Fetch(ctx context.Context, ch spec.Chart) ([]byte, error) { return Fetcher{}.Fetch(ctx, ch) }
+
 // Fetcher downloads charts. Its zero value is ready to use: it asks through the proxy that the usual
 // environment variables name.
 type Fetcher struct {

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package airgap
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/siderolabs/talos/pkg/machinery/config/configloader"
+	"github.com/siderolabs/talos/pkg/machinery/config/types/v1alpha1"
+
+	"github.com/talos-proxmox/talos-proxmox/internal/image"
+	"github.com/talos-proxmox/talos-proxmox/internal/machineconfig"
+	"github.com/talos-proxmox/talos-proxmox/internal/manifests"
+	"github.com/talos-proxmox/talos-proxmox/spec"
+)
+
+// Who pulls.
+const (
+	// Node pulls through the nodes' registry mirrors.
+	Node = "node"
+	// Host is a Proxmox host that downloads boot images.
+	Host = "host"
+	// Program is the machine that runs Pulumi.
+	Program = "program"
+	// Cluster is a workload in the cluster that reads from git.
+	Cluster = "cluster"
+)
+
+// Pull is something that is pulled.
+type Pull struct {
+	// By says who: [Node], [Host], [Program] or [Cluster].
+	By string
+	// Name as the configuration has it: an image reference or a URL, without credentials.
+	Name string
+	// From is where it comes from once mirrors are applied; Name itself where there is none.
+	From string
+	// Why says what it is for.
+	Why string
+	// Outside is true when From is not one of the stack's mirrors.
+	Outside bool
+}
+
+// Input is what the list is made from.
+type Input struct {
+	// Config is the cluster, complete.
+	Config spec.Config
+	// Manifests are the day-0 manifests.
+	Manifests []machineconfig.Manifest
+	// Releases are charts that the program installs later, by name of the release.
+	Releases map[string]spec.DayZeroChart
+	// Charts holds the chart archives.
+	Charts manifests.Cache
+	// ReadFile reads a file relative to the project directory.
+	ReadFile func(string) ([]byte, error)
+}
+
+// List is everything that is pulled, sorted, and notes on what cannot be known here.
+func List(ctx context.Context, in Input) (pulls []Pull, notes []string, err error) {
+	l := &lister{in: in, cfg: in.Config}
+	errs := errors.Join(l.boot(), l.nodes(), l.workloads(), l.charts(ctx))
+	if errs != nil {
+		return nil, nil, errs
+	}
+	slices.SortFunc(l.pulls, func(a, b Pull) int {
+		return cmp.Or(strings.Compare(a.By, b.By), strings.Compare(a.Name, b.Name), strings.Compare(a.Why, b.Why))
+	})
+	l.pulls = slices.CompactFunc(l.pulls, func(a, b Pull) bool { return a.By == b.By && a.Name == b.Name })
+
+	return l.pulls, l.notes, nil
+}
+
+// lister collects.
+type lister struct {
+	in    Input
+	cfg   spec.Config
+	pulls []Pull
+	notes []string
+}
+
+// image adds a container image.
+func (l *lister) image(by, reference, why string) {
+	if reference == "" {
+		return
+	}
+	from := Mirrored(l.cfg.Talos.Registries, reference)
+	l.pulls = append(l.pulls, Pull{By: by, Name: reference, From: from, Why: why, Outside: !l.mirror(hostOf(from))})
+}
+
+// url adds something that is downloaded.
+func (l *lister) url(by, name, why string) {
+	if u, err := url.Parse(name); err == nil {
+		u.User = nil
+		name = u.String()
+	}
+	l.pulls = append(l.pulls, Pull{By: by, Name: name, From: name, Why: why, Outside: !l.mirror(hostOf(name))})
+}
+
+// note says what cannot be known.
+func (l *lister) note(format string, args ...any) {
+	l.notes = append(l.notes, fmt.Sprintf(format, args...))
+}
+
+// boot adds the boot images, their registration and the installers, of every variant in use.
+func (l *lister) boot() error {
+	talos := spec.Or(l.cfg.Talos.Version, "")
+	for _, n := range l.cfg.Nodes {
+		img := l.cfg.Image(n)
+		schematic, err := image.Resolve(img, talos, l.in.ReadFile)
+		if err != nil {
+			return fmt.Errorf("image of node %q: %w", n.Name, err)
+		}
+		l.url(Host, image.DownloadURL(img, schematic.ID, talos), "boot image")
+		l.image(Node, image.Installer(img, schematic.ID, talos), "installer")
+		if spec.Or(img.Register, true) {
+			l.url(Program, strings.TrimRight(spec.Or(img.FactoryURL, image.DefaultFactory), "/")+"/schematics", "registration of the schematic")
+		}
+	}
+
+	return nil
+}
+
+// nodes adds what Talos runs by itself, as the rendered configurations say.
+func (l *lister) nodes() error {
+	if len(l.cfg.Nodes) == 0 {
+		return nil
+	}
+	secrets, err := machineconfig.ThrowAwaySecrets()
+	if err != nil {
+		return fmt.Errorf("rendering the nodes' configurations: %w", err)
+	}
+	in := machineconfig.Input{Config: l.cfg, ReadFile: l.in.ReadFile}
+	for _, n := range l.cfg.Nodes {
+		text, err := machineconfig.Render(in, n.Name, secrets)
+		if err != nil {
+			return err //nolint:wrapcheck // names the node
+		}
+		provider, err := configloader.NewFromBytes([]byte(text))
+		if err != nil {
+			return fmt.Errorf("reading the configuration of node %q: %w", n.Name, err)
+		}
+		l.node(n, provider.RawV1Alpha1())
+	}
+
+	return nil
+}
+
+// node adds one node's images.
+func (l *lister) node(n spec.NamedNode, config *v1alpha1.Config) {
+	own, exact := imagesOf(spec.Or(l.cfg.Talos.Version, ""))
+	if !exact {
+		l.noteOnce("the images that Talos %s brings itself (etcd, CoreDNS, flannel, pause) are those of %s: compare with `talosctl image default`",
+			spec.Or(l.cfg.Talos.Version, ""), own.talos)
+	}
+	l.image(Node, own.pause, "sandbox of every pod")
+	if k := config.MachineConfig.MachineKubelet; k != nil {
+		l.image(Node, k.KubeletImage, "kubelet")
+	}
+	if spec.Or(l.cfg.CNI.Name, "flannel") == "flannel" {
+		l.image(Node, own.flannel, "pod network")
+	}
+	c := config.ClusterConfig
+	if !n.IsControlPlane() {
+		return
+	}
+	if d := c.ClusterDiscoveryConfig; d != nil && spec.Or(d.DiscoveryEnabled, true) && !spec.Or(d.DiscoveryRegistries.RegistryService.RegistryDisabled, false) {
+		l.url(Node, cmp.Or(d.DiscoveryRegistries.RegistryService.RegistryEndpoint, "https://discovery.talos.dev/"), "cluster discovery")
+	}
+	l.image(Node, c.APIServerConfig.ContainerImage, "API server")
+	l.image(Node, c.ControllerManagerConfig.ContainerImage, "controller manager")
+	l.image(Node, c.SchedulerConfig.ContainerImage, "scheduler")
+	l.image(Node, cmp.Or(c.EtcdConfig.ContainerImage, own.etcd), "etcd")
+	if !spec.Or(c.ProxyConfig.Disabled, false) {
+		l.image(Node, c.ProxyConfig.ContainerImage, "kube-proxy")
+	}
+	dns := spec.Or(c.CoreDNSConfig, v1alpha1.CoreDNS{})
+	if !spec.Or(dns.CoreDNSDisabled, false) {
+		l.image(Node, cmp.Or(dns.CoreDNSImage, own.coreDNS), "CoreDNS")
+	}
+}
+
+// noteOnce says it once.
+func (l *lister) noteOnce(format string, args ...any) {
+	if text := fmt.Sprintf(format, args...); !slices.Contains(l.notes, text) {
+		l.notes = append(l.notes, text)
+	}
+}
+
+// workloads adds what the manifests run, and what control planes download to apply.
+func (l *lister) workloads() error {
+	for _, m := range l.in.Manifests {
+		images, err := manifests.Images(m.Contents)
+		if err != nil {
+			return fmt.Errorf("manifest %s: %w", m.Name, err)
+		}
+		for _, i := range images {
+			l.image(Node, i, "manifest "+m.Name)
+		}
+	}
+	extra, err := manifests.ExtraURLs(l.cfg)
+	if err != nil {
+		return err //nolint:wrapcheck // names the setting
+	}
+	for _, u := range extra {
+		l.url(Node, u, "extra manifest")
+	}
+	if len(l.cfg.Manifests.Extra) > 0 {
+		l.note("the images that extra manifests name are not known here")
+	}
+	if g := l.cfg.GitOps; spec.Or(g.Provider, "none") != "none" && g.Git.URL != nil {
+		l.url(Cluster, *g.Git.URL, "repository that "+*g.Provider+" follows")
+		l.note("the images that the repository's own workloads name are not known here")
+	}
+
+	return nil
+}
+
+// charts adds the chart archives, and what later releases run.
+func (l *lister) charts(ctx context.Context) error {
+	if l.cfg.UsesCilium() {
+		l.archive(manifests.CiliumChart(l.cfg))
+	}
+	for _, c := range l.cfg.Manifests.Charts {
+		l.archive(c.Chart)
+	}
+	for name, c := range l.in.Releases {
+		l.archive(c.Chart)
+		text, err := manifests.RenderChart(ctx, l.in.Charts, l.cfg, name, c)
+		if err != nil {
+			return fmt.Errorf("release %s: %w", name, err)
+		}
+		images, err := manifests.Images(text)
+		if err != nil {
+			return fmt.Errorf("release %s: %w", name, err)
+		}
+		for _, i := range images {
+			l.image(Node, i, "release "+name)
+		}
+	}
+
+	return nil
+}
+
+// archive adds a chart's archive, unless it is a path.
+func (l *lister) archive(ch spec.Chart) {
+	if repository := spec.Or(ch.Repository, ""); strings.Contains(repository, "://") {
+		l.url(Program, strings.TrimRight(repository, "/"), fmt.Sprintf("chart %s %s, unless it is in the cache", spec.Or(ch.Name, ""), spec.Or(ch.Version, "")))
+	}
+}
