@@ -113,3 +113,12 @@ func TestShippedStacksLoad(t *testing.T) {
 		})
 	}
 }
+
+// encoded is a value as JSON.
+func encoded(t testing.TB, v any) string {
+	t.Helper()
+	text, err := json.Marshal(v)
+	require.NoError(t, err)
+
+	return string(text)
+}
