@@ -33,16 +33,20 @@ func run(ctx *pulumi.Context, s *stack.Stack) error {
 	if err != nil {
 		return err
 	}
+	talos := &components.TalosClusterArgs{Config: cfg, Installers: installers, Charts: charts(), ReadFile: readFile}
+	if err := talos.Check(ctx.Context(), name); err != nil {
+		return err
+	}
+
 	providers, err := registerProviders(ctx, cfg)
 	if err != nil {
 		return err
 	}
-
 	images, err := registerImages(ctx, cfg, providers)
 	if err != nil {
 		return err
 	}
-	secrets, err := components.NewTalosSecrets(ctx, name, cfg, providers.proxmoxAndTalos)
+	talos.Secrets, err = components.NewTalosSecrets(ctx, name, cfg, providers.proxmoxAndTalos)
 	if err != nil {
 		return err
 	}
@@ -50,10 +54,8 @@ func run(ctx *pulumi.Context, s *stack.Stack) error {
 	if err != nil {
 		return err
 	}
-	cluster, err := components.NewTalosCluster(ctx, name, &components.TalosClusterArgs{
-		Config: cfg, Secrets: secrets, Machines: machinesOf(nodes), Installers: installers,
-		Charts: charts(), ReadFile: readFile,
-	}, providers.proxmoxAndTalos)
+	talos.Machines = machinesOf(nodes)
+	cluster, err := components.NewTalosCluster(ctx, name, talos, providers.proxmoxAndTalos)
 	if err != nil {
 		return err
 	}

@@ -31,8 +31,9 @@ func keep(
 	if err != nil {
 		return nil, fmt.Errorf("registering %q: %w", name, err)
 	}
-	values := stash.Output.ApplyT(func(v any) (map[string]string, error) {
-		stored, ok := v.(map[string]any)
+	// Before the resource is there nothing is known: what was made for a preview is not what will be.
+	values := pulumi.All(stash.Output, stash.ID()).ApplyT(func(v []any) (map[string]string, error) {
+		stored, ok := v[0].(map[string]any)
 		if !ok {
 			return nil, fmt.Errorf("the state of %q holds no values", name)
 		}

@@ -40,6 +40,27 @@ type TalosClusterArgs struct {
 	// ReadFile reads a file relative to the project directory; needed where patches or manifests are
 	// files.
 	ReadFile func(string) ([]byte, error)
+
+	checked *checkedCluster
+}
+
+// checkedCluster is what configurations and day-0 manifests are made from.
+type checkedCluster struct {
+	in  machineconfig.Input
+	day manifests.Input
+}
+
+// Check finds everything that is wrong with the cluster, Talos's own rules included, before anything
+// is registered; [NewTalosCluster] does the same. It renders every node's configuration with throw-away
+// secrets and remembers what it made. Machines need not be there yet.
+func (a *TalosClusterArgs) Check(ctx context.Context, name string) error {
+	checked, err := checkTalosCluster(ctx, name, a.Config.WithDefaults(), a)
+	if err != nil {
+		return err
+	}
+	a.checked = checked
+
+	return nil
 }
 
 // TalosCluster is a running Talos cluster.
@@ -69,8 +90,13 @@ func NewTalosCluster(
 	ctx *pulumi.Context, name string, args *TalosClusterArgs, opts ...pulumi.ResourceOption,
 ) (*TalosCluster, error) {
 	cfg := args.Config.WithDefaults()
-	in, day, err := checkTalosCluster(ctx.Context(), name, cfg, args)
-	if err != nil {
+	if args.checked == nil {
+		if err := args.Check(ctx.Context(), name); err != nil {
+			return nil, err
+		}
+	}
+	in, day := args.checked.in, args.checked.day
+	if err := validateMachines(name, cfg, args.Machines); err != nil {
 		return nil, err
 	}
 
@@ -133,38 +159,44 @@ func (c *TalosCluster) bootstrapAndOpen(
 	return c.openKubeconfig(ctx, name, before, ready)
 }
 
-// checkTalosCluster finds everything that is wrong before anything is registered, and returns what
-// configurations and day-0 manifests are made from.
+// checkTalosCluster finds everything that is wrong before anything is registered.
 func checkTalosCluster(
 	ctx context.Context, name string, cfg spec.Config, args *TalosClusterArgs,
-) (in machineconfig.Input, day manifests.Input, err error) {
+) (*checkedCluster, error) {
 	var problems check.List
 	cfg.Validate(&problems)
-	for _, n := range cfg.Nodes {
-		if args.Machines != nil && args.Machines[n.Name] == nil {
-			problems.Addf(check.Join("machines", n.Name), "there is no machine for this node")
-		}
-	}
 	if err := problems.Err("cluster " + name); err != nil {
-		return in, day, err //nolint:wrapcheck // says everything
+		return nil, err //nolint:wrapcheck // says everything
 	}
 
 	withFlux, err := FluxDayZero(cfg)
 	if err != nil {
-		return in, day, fmt.Errorf("cluster %q: %w", name, err)
+		return nil, fmt.Errorf("cluster %q: %w", name, err)
 	}
-	day = manifests.Input{Config: withFlux, Charts: args.Charts, ReadFile: args.ReadFile}
+	day := manifests.Input{Config: withFlux, Charts: args.Charts, ReadFile: args.ReadFile}
 	day, list, err := dayZero(ctx, day)
 	if err != nil {
-		return in, day, fmt.Errorf("cluster %q: %w", name, err)
+		return nil, fmt.Errorf("cluster %q: %w", name, err)
 	}
-	in = machineconfig.Input{Config: cfg, Manifests: list, Installer: args.Installers, ReadFile: args.ReadFile}
+	in := machineconfig.Input{Config: cfg, Manifests: list, Installer: args.Installers, ReadFile: args.ReadFile}
 	if in.Config.Manifests.Extra, err = manifests.ExtraURLs(cfg); err != nil {
-		return in, day, fmt.Errorf("cluster %q: %w", name, err)
+		return nil, fmt.Errorf("cluster %q: %w", name, err)
 	}
 	machineconfig.Check(in, &problems)
 
-	return in, day, problems.Err("cluster " + name) //nolint:wrapcheck // says everything
+	return &checkedCluster{in: in, day: day}, problems.Err("cluster " + name)
+}
+
+// validateMachines finds nodes without a machine, where machines are given.
+func validateMachines(name string, cfg spec.Config, machines map[string]pulumi.Resource) error {
+	var problems check.List
+	for _, n := range cfg.Nodes {
+		if machines != nil && machines[n.Name] == nil {
+			problems.Addf(check.Join("machines", n.Name), "there is no machine for this node")
+		}
+	}
+
+	return problems.Err("cluster " + name) //nolint:wrapcheck // says everything
 }
 
 // clusterOf is what operations need to know about the cluster.

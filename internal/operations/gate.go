@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package operations
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+)
+
+// Gate lets nodes go down one after the other: everything that can take a node of one cluster down in
+// one run passes it. A control plane goes alone; workers may go together, as many as were allowed.
+// After the first failure nobody gets a turn any more.
+//
+// The zero value is not ready: use [NewGate].
+type Gate struct {
+	workers int
+
+	mu      sync.Mutex
+	changed chan struct{}
+	held    map[string]Member
+	broken  *broken
+}
+
+// broken is the failure that closed the gate.
+type broken struct {
+	node   string
+	reason error
+}
+
+// NewGate makes a gate that lets that many workers be down at once; at least one.
+func NewGate(workers int) *Gate {
+	return &Gate{workers: max(workers, 1), changed: make(chan struct{}), held: map[string]Member{}}
+}
+
+// Closed is what everybody gets after the first failure.
+type Closed struct {
+	// Node that is left alone.
+	Node string
+	// Failed is the node whose step did not succeed.
+	Failed string
+	// Reason is why it did not.
+	Reason error
+}
+
+// Error says who is left alone and why.
+func (e *Closed) Error() string {
+	return fmt.Sprintf("node %s is left as it is, since node %s failed before: %v", e.Node, e.Failed, e.Reason)
+}
+
+// Unwrap is the first failure.
+func (e *Closed) Unwrap() error { return e.Reason }
+
+// Enter waits for a turn, then for ready to find that the node may go. ready gets the other nodes that
+// are down at the time; when it fails the gate closes for everybody. The wait is bounded by the
+// context. A node that is inside already is let through, so that a step can be repeated.
+func (g *Gate) Enter(ctx context.Context, m Member, ready func(ctx context.Context, down []Member) error) error {
+	down, err := g.turn(ctx, m)
+	if err != nil {
+		return err
+	}
+	if err := ready(ctx, down); err != nil {
+		err = fmt.Errorf("before node %s goes down: %w", m, err)
+		g.Fail(m, err)
+
+		return err
+	}
+
+	return nil
+}
+
+// turn waits until the node may take a place, takes it, and returns who is inside.
+func (g *Gate) turn(ctx context.Context, m Member) ([]Member, error) {
+	for {
+		g.mu.Lock()
+		if g.broken != nil {
+			b := g.broken
+			g.mu.Unlock()
+
+			return nil, &Closed{Node: m.String(), Failed: b.node, Reason: b.reason}
+		}
+		if g.free(m) {
+			others := maps.Clone(g.held)
+			delete(others, m.Name)
+			g.held[m.Name] = m
+			g.mu.Unlock()
+
+			return inOrder(others), nil
+		}
+		changed, inside := g.changed, inOrder(g.held)
+		g.mu.Unlock()
+
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, fmt.Errorf("node %s got no turn: %v is still down: %w", m, inside, ctx.Err())
+		}
+	}
+}
+
+// free says whether the node fits in beside those inside. Call it locked.
+func (g *Gate) free(m Member) bool {
+	if _, inside := g.held[m.Name]; inside {
+		return true
+	}
+	if len(g.held) == 0 {
+		return true
+	}
+	if m.ControlPlane || len(g.held) >= g.workers {
+		return false
+	}
+	for _, other := range g.held {
+		if other.ControlPlane {
+			return false
+		}
+	}
+
+	return true
+}
+
+// Leave ends a turn after back has found the node back and the cluster well; back gets the other nodes
+// that are down at the time. A node that is not inside has nothing to leave.
+func (g *Gate) Leave(ctx context.Context, m Member, back func(ctx context.Context, down []Member) error) error {
+	g.mu.Lock()
+	_, inside := g.held[m.Name]
+	others := maps.Clone(g.held)
+	g.mu.Unlock()
+	if !inside {
+		return nil
+	}
+	delete(others, m.Name)
+	if err := back(ctx, inOrder(others)); err != nil {
+		err = fmt.Errorf("after node %s was down: %w", m, err)
+		g.Fail(m, err)
+
+		return err
+	}
+	g.leave(m)
+
+	return nil
+}
+
+// Fail closes the gate for everybody, when the node is inside; else it does nothing.
+func (g *Gate) Fail(m Member, reason error) {
+	g.mu.Lock()
+	if _, inside := g.held[m.Name]; inside && g.broken == nil {
+		g.broken = &broken{node: m.String(), reason: reason}
+	}
+	g.mu.Unlock()
+	g.leave(m)
+}
+
+func (g *Gate) leave(m Member) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.held, m.Name)
+	close(g.changed)
+	g.changed = make(chan struct{})
+}
+
+func inOrder(members map[string]Member) []Member {
+	list := make([]Member, 0, len(members))
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		list = append(list, members[name])
+	}
+
+	return list
+}
