@@ -49,7 +49,9 @@ type bench struct {
 	kube  *fakeKubernetes
 	trace *lockedBuffer
 	clock site.Clock
-	wg    sync.WaitGroup
+	// shared tells that this bench has its cluster with the shared secrets.
+	shared bool
+	wg     sync.WaitGroup
 }
 
 func newBench(t *testing.T) *bench {
@@ -77,12 +79,28 @@ type cluster struct {
 	input  *generate.Input
 }
 
+// cluster is a new cluster of this bench. Different benches share the secrets, whose RSA key takes
+// seconds to make; on one bench every cluster has its own.
 func (b *bench) cluster() *cluster {
 	b.t.Helper()
-	bundle, err := secrets.NewBundle(secrets.NewClock(), config.TalosVersion1_12)
-	require.NoError(b.t, err)
+	if !b.shared {
+		b.shared = true
 
-	return b.clusterWith(bundle)
+		return b.clusterWith(sharedSecrets())
+	}
+
+	return b.clusterWith(newSecrets())
+}
+
+var sharedSecrets = sync.OnceValue(newSecrets)
+
+func newSecrets() *secrets.Bundle {
+	bundle, err := secrets.NewBundle(secrets.NewClock(), config.TalosVersion1_12)
+	if err != nil {
+		return nil // NewInput says that it has none
+	}
+
+	return bundle
 }
 
 func (b *bench) clusterWith(bundle *secrets.Bundle) *cluster {

@@ -142,7 +142,7 @@ func (n *node) load() error {
 	n.disk = installedDisk(n.m)
 
 	switch {
-	case !n.m.BootedFromCD && n.m.BootDisk != nil && n.disk != nil && n.disk.disk == n.m.BootDisk:
+	case !n.m.BootedFromCD && n.m.BootDisk != nil && n.disk != nil && n.disk.disk.Device == n.m.BootDisk.Device:
 		n.image = n.disk.read().Active
 	case n.m.CD != nil:
 		n.image = *n.m.CD
