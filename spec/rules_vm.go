@@ -68,11 +68,9 @@ func (r *rules) processor(at string, n NamedNode) {
 
 func (r *rules) memory(at string, n NamedNode) {
 	memory := *n.Memory
-	switch {
-	case n.IsControlPlane() && memory < ControlPlaneMemory:
+	// A worker's floor is the field's least value.
+	if n.IsControlPlane() && memory >= WorkerMemory && memory < ControlPlaneMemory {
 		r.l.Addf(at+".memory", "%d MiB is too little for a control plane: Talos needs at least %d MiB", memory, ControlPlaneMemory)
-	case !n.IsControlPlane() && memory < WorkerMemory:
-		r.l.Addf(at+".memory", "%d MiB is too little for a worker: Talos needs at least %d MiB", memory, WorkerMemory)
 	}
 	floor := WorkerMemory
 	if n.IsControlPlane() {
