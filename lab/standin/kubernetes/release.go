@@ -42,6 +42,16 @@ func releaseType() *bridge.Type {
 	return t.Requiring("chart")
 }
 
+// ReleaseInputs names the inputs that a Helm release takes, sorted.
+func ReleaseInputs() []string {
+	var names []string
+	for _, f := range releaseType().Fields {
+		names = append(names, f.Name)
+	}
+
+	return names
+}
+
 // checkRelease resolves the chart, so that a preview knows that it is there.
 func (p *provider) checkRelease(
 	ctx context.Context, c *cluster, req plugin.CheckRequest,

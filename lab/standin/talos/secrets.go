@@ -28,18 +28,20 @@ import (
 const renewBefore = 1 // months
 
 // secretLeaves are the sensitive parts of machine secrets.
-var secretLeaves = []string{ //nolint:gochecknoglobals // a table
-	"machineSecrets.certs.etcd.key", "machineSecrets.certs.k8s.key", "machineSecrets.certs.k8sAggregator.key",
-	"machineSecrets.certs.k8sServiceaccount.key", "machineSecrets.certs.os.key",
-	"machineSecrets.cluster.secret", "machineSecrets.secrets.bootstrapToken",
-	"machineSecrets.secrets.secretboxEncryptionSecret", "machineSecrets.secrets.aescbcEncryptionSecret",
-	"machineSecrets.trustdinfo.token", "clientConfiguration.clientKey",
+func secretLeaves() []string {
+	return []string{
+		"machineSecrets.certs.etcd.key", "machineSecrets.certs.k8s.key", "machineSecrets.certs.k8sAggregator.key",
+		"machineSecrets.certs.k8sServiceaccount.key", "machineSecrets.certs.os.key",
+		"machineSecrets.cluster.secret", "machineSecrets.secrets.bootstrapToken",
+		"machineSecrets.secrets.secretboxEncryptionSecret", "machineSecrets.secrets.aescbcEncryptionSecret",
+		"machineSecrets.trustdinfo.token", "clientConfiguration.clientKey",
+	}
 }
 
 func machineSecrets() *bridge.Resource {
 	return &bridge.Resource{
 		Args: &machine.SecretsArgs{}, State: machine.Secrets{},
-		Secrets:  secretLeaves,
+		Secrets:  secretLeaves(),
 		Computed: []string{"clientConfiguration", "machineSecrets", "talosVersion"},
 		Validate: func(p *bridge.Problems, in bridge.Tree) {
 			if v := in.Str("talosVersion"); v != "" {
