@@ -70,9 +70,6 @@ func (in Input) checkNode(name string, bundle *secrets.Bundle, found *findings) 
 		}
 		provider, before = next, after
 	}
-	if _, err := provider.Bytes(); err != nil {
-		found.add("", "encoding the configuration: "+err.Error(), name)
-	}
 }
 
 // checkPatch reads and applies one patch.
