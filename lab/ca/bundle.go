@@ -5,7 +5,11 @@ package ca
 
 import (
 	"bytes"
+	"context"
+	"crypto/tls"
 	"fmt"
+	"net"
+	"net/http"
 	"os"
 )
 
@@ -46,4 +50,12 @@ func (a *Authority) writeBundle() error {
 	}
 
 	return nil
+}
+
+// Transport is an HTTP transport that dials with dial and trusts the authority alone.
+func (a *Authority) Transport(dial func(ctx context.Context, network, address string) (net.Conn, error)) *http.Transport {
+	return &http.Transport{
+		DialContext:     dial,
+		TLSClientConfig: &tls.Config{RootCAs: a.Pool(), MinVersion: tls.VersionTLS12},
+	}
 }

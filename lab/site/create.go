@@ -235,6 +235,7 @@ func (c *Cluster) Delete(host string, id int, purge bool, user string) (string, 
 
 	return c.s.spawn(v.Host, "qmdestroy", strconv.Itoa(id), user, func(ctx context.Context, say sayf) error {
 		defer c.lockVM(id)()
+		defer c.s.tellGone()
 		if err := c.s.opts.Clock.Sleep(ctx, deleteTime); err != nil {
 			return err
 		}

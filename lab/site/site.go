@@ -32,6 +32,8 @@ type Options struct {
 	HTTP *http.Client
 	// PullImage resolves container images for guests; nil knows none.
 	PullImage func(ctx context.Context, ref string) (*Image, error)
+	// DiskDeleted hears what was on a disk that is gone for good; nil when nobody cares.
+	DiskDeleted func(content []byte)
 	// Log gets what happens to hosts and VMs; nil keeps nothing.
 	Log *slog.Logger
 }
@@ -51,6 +53,7 @@ type Site struct {
 	order   []string // of tasks
 	locks   map[vmKey]*sync.Mutex
 	pid     int64
+	gone    [][]byte // contents of deleted disks that DiskDeleted has not heard of
 }
 
 type vmKey struct {
@@ -129,6 +132,21 @@ func (s *Site) Close() error {
 	defer s.mu.Unlock()
 
 	return s.save()
+}
+
+// tellGone passes on which disks are gone. The caller does not hold the lock.
+func (s *Site) tellGone() {
+	s.mu.Lock()
+	gone := s.gone
+	s.gone = nil
+	s.mu.Unlock()
+
+	if s.opts.DiskDeleted == nil {
+		return
+	}
+	for _, content := range gone {
+		s.opts.DiskDeleted(content)
+	}
 }
 
 // Net is the site's network.

@@ -119,6 +119,7 @@ func (c *Cluster) DeleteVolume(host, storage, volID, user string) (string, error
 	full := qualify(storage, volID)
 
 	return c.s.spawn(h.Name, "imgdel", strings.ReplaceAll(full, ":", "@"), user, func(_ context.Context, say sayf) error {
+		defer c.s.tellGone()
 		c.s.mu.Lock()
 		defer c.s.mu.Unlock()
 
@@ -212,6 +213,11 @@ func (c *Cluster) add(d StorageDef, host string, v volume) *volume {
 
 // free removes a volume and its bytes. The caller holds the lock.
 func (c *Cluster) free(v *volume) error {
+	if v.Content == "images" {
+		if data, err := c.read(v); err == nil {
+			c.s.gone = append(c.s.gone, data)
+		}
+	}
 	if err := os.RemoveAll(c.file(v)); err != nil {
 		return fmt.Errorf("removing volume %s: %w", v.id(), err)
 	}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package main
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// environ is an environment in the making.
+type environ struct{ vars map[string]string }
+
+func (e *environ) set(name, value string) { e.vars[name] = value }
+
+func (e *environ) get(name string) string { return e.vars[name] }
+
+// setDefault sets what the user has not.
+func (e *environ) setDefault(name, value string) {
+	if _, ok := e.vars[name]; !ok {
+		e.vars[name] = value
+	}
+}
+
+func (e *environ) list() []string {
+	var all []string
+	for _, k := range slices.Sorted(maps.Keys(e.vars)) {
+		all = append(all, k+"="+e.vars[k])
+	}
+
+	return all
+}
+
+// environment makes the lab a command's world.
+func environment(o options, i info) (*environ, error) {
+	e := &environ{vars: map[string]string{}}
+	for _, kv := range os.Environ() {
+		if k, v, ok := strings.Cut(kv, "="); ok {
+			e.vars[k] = v
+		}
+	}
+
+	state := o.path("pulumi-state")
+	if err := os.MkdirAll(state, 0o700); err != nil {
+		return nil, fmt.Errorf("making the state's directory: %w", err)
+	}
+	e.set("PULUMI_BACKEND_URL", "file://"+filepath.ToSlash(state))
+	if e.get("PULUMI_CONFIG_PASSPHRASE_FILE") == "" {
+		e.setDefault("PULUMI_CONFIG_PASSPHRASE", "lab")
+	}
+	e.set("PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION", "true")
+	e.set("PULUMI_SKIP_UPDATE_CHECK", "true")
+
+	for _, name := range []string{"HTTPS_PROXY", "HTTP_PROXY", "https_proxy", "http_proxy"} {
+		e.set(name, i.Gateway)
+	}
+	for _, name := range []string{"NO_PROXY", "no_proxy"} {
+		e.set(name, "localhost,127.0.0.1,::1")
+	}
+	for _, name := range []string{"ALL_PROXY", "all_proxy"} { // it would lead past the lab
+		delete(e.vars, name)
+	}
+	e.set("SSL_CERT_FILE", i.Bundle)
+	e.set("LAB_SITE", o.site)
+	e.setDefault("PROXMOX_VE_API_TOKEN", i.Token)
+
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("finding the lab's own directory: %w", err)
+	}
+	e.set("PATH", filepath.Dir(self)+string(os.PathListSeparator)+e.get("PATH"))
+
+	return e, nil
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+// Command lab runs a site without hardware: Proxmox VE, the Image Factory, Talos and Kubernetes on
+// loopback, for programs that believe they talk to the real ones.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+)
+
+const usage = `The lab is a site without hardware: unmodified programs talk to its Proxmox VE, Talos and Kubernetes.
+
+  lab exec [--site DIR] [--providers auto|standin|real] [--speed N] -- COMMAND
+                            run COMMAND with the lab as its world; starts the lab when it does not run
+  lab status [--json]       hosts, VMs, nodes and clusters
+  lab trace [--json]        every operation with its start and duration
+  lab stop                  stop the lab; its site stays on disk and goes on where it was
+  lab serve [--speed N]     run the lab in the foreground
+
+The site is in DIR, else in $LAB_SITE, else in .lab.
+`
+
+// exitCode ends the program with a code and says nothing.
+type exitCode int
+
+// Error implements error.
+func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
+
+func main() {
+	err := run(os.Args[1:])
+
+	var code exitCode
+	switch {
+	case err == nil:
+	case errors.As(err, &code):
+		os.Exit(int(code))
+	default:
+		fmt.Fprintln(os.Stderr, "lab:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	if len(args) == 0 {
+		fmt.Fprint(os.Stderr, usage)
+
+		return exitCode(2)
+	}
+
+	o, rest, err := parse(args[0], args[1:])
+	if err != nil {
+		return err
+	}
+	switch args[0] {
+	case "exec":
+		return execute(o, rest)
+	case "serve":
+		return serve(o)
+	case "status":
+		return printStatus(o)
+	case "trace":
+		return printTrace(o)
+	case "stop":
+		return stop(o)
+	case "standin":
+		return standins()
+	case "help", "-h", "--help":
+		fmt.Print(usage)
+
+		return nil
+	}
+
+	return fmt.Errorf("there is no command %q; `lab help` lists them", args[0])
+}

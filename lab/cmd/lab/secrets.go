@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package main
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/google/uuid"
+)
+
+// secrets are what opens the site's Proxmox VE.
+type secrets struct {
+	Token    string `json:"token"`    // of root@pam
+	Password string `json:"password"` // of root@pam
+}
+
+// loadSecrets reads them, or makes them once. The file's mode is 0600.
+func loadSecrets(path string) (secrets, error) {
+	var s secrets
+
+	data, err := os.ReadFile(path) //nolint:gosec // G304: the site's own directory
+	if errors.Is(err, fs.ErrNotExist) {
+		s = secrets{Token: "root@pam!lab=" + uuid.NewString(), Password: rand.Text()}
+		data, err = json.Marshal(s)
+		if err == nil {
+			err = os.WriteFile(path, data, 0o600)
+		}
+		if err != nil {
+			return s, fmt.Errorf("making the lab's API token: %w", err)
+		}
+
+		return s, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(data, &s)
+	}
+	if err != nil {
+		return s, fmt.Errorf("reading the lab's API token: %w", err)
+	}
+
+	return s, nil
+}
+
+// below tells whether a mirror's path leads to a host's files.
+func below(host string) func(path string) bool {
+	return func(path string) bool { return strings.HasPrefix(path, "/"+host+"/") }
+}
