@@ -45,6 +45,7 @@ func (g guest) Run(ctx context.Context, m *site.Machine) site.Exit {
 	defer cancel()
 
 	n := newNode(g.nodes, m)
+	loadErr := n.load() // before anybody else sees the node: it sets what never changes afterwards
 	g.nodes.add(n)
 	defer g.nodes.forget(n)
 
@@ -66,7 +67,7 @@ func (g guest) Run(ctx context.Context, m *site.Machine) site.Exit {
 		<-booksDone
 	}()
 
-	exit, err := n.boot(ctx)
+	exit, err := n.boot(ctx, loadErr)
 	if err != nil && ctx.Err() == nil {
 		n.console("stopped", "error", err)
 	}
@@ -79,7 +80,7 @@ func newNode(ns *Nodes, m *site.Machine) *node {
 
 	return &node{
 		nodes: ns, m: m,
-		book:     newAddressBook(m.Net, fmt.Sprintf("VM %d (%s)", m.VMID, m.Name)),
+		book:     newAddressBook(m.Net, fmt.Sprintf("VM %d (%s) on %s", m.VMID, m.Name, m.Host)),
 		events:   events,
 		services: newServiceTable(events),
 		bootID:   uuid.NewString(),
@@ -105,11 +106,10 @@ func (ns *Nodes) forget(n *node) {
 }
 
 // boot is a power cycle: from power-on to the exit.
-func (n *node) boot(ctx context.Context) (site.Exit, error) {
+func (n *node) boot(ctx context.Context, err error) (site.Exit, error) {
 	end := n.m.Trace.Begin("talos.boot", fmt.Sprintf("vm/%d", n.m.VMID), nil)
-
-	err := n.load()
 	if err == nil {
+		n.book.set(platformAddresses(n.m, n.image.Platform))
 		err = n.m.Clock.Sleep(ctx, bootTime)
 	}
 	end(err)
@@ -121,8 +121,10 @@ func (n *node) boot(ctx context.Context) (site.Exit, error) {
 		return n.halt(ctx, errors.New("Talos is already installed to disk but booted from another media and "+
 			"talos.halt_if_installed kernel parameter is set. Please reboot from the disk."))
 	}
-	if err := n.finishStagedUpgrade(ctx); err != nil {
+	if upgraded, err := n.finishStagedUpgrade(ctx); err != nil {
 		n.console("staged upgrade", "error", err)
+	} else if upgraded {
+		return n.rebootNow(ctx)
 	}
 	n.setUpState()
 
@@ -160,8 +162,6 @@ func (n *node) load() error {
 	case n.m.MemoryMiB > 0 && n.m.MemoryMiB < minimumMemoryMiB:
 		return fmt.Errorf("kernel panic - not syncing: System is deadlocked on memory (%d MiB)", n.m.MemoryMiB)
 	}
-
-	n.book.set(platformAddresses(n.m, n.image.Platform))
 
 	return nil
 }

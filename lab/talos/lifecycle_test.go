@@ -255,7 +255,7 @@ func TestVIPMovesWhenItsHolderFails(t *testing.T) {
 	})
 
 	for _, v := range vms {
-		if holder == fmt.Sprintf("VM %d (%s)", v.m.VMID, v.m.Name) {
+		if holder == fmt.Sprintf("VM %d (%s) on pve", v.m.VMID, v.m.Name) {
 			v.cut()
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/siderolabs/talos/pkg/machinery/api/resource/definitions/network"
@@ -49,8 +50,8 @@ func platformAddresses(m *site.Machine, platform string) []netip.Prefix {
 
 	var addrs []netip.Prefix
 	for i, c := range m.CloudInit.IPConfigs {
-		if i >= len(m.NICs) {
-			break
+		if !slices.ContainsFunc(m.NICs, func(nic site.NIC) bool { return nic.Index == i }) {
+			continue
 		}
 		for _, p := range []netip.Prefix{c.IPv4, c.IPv6} {
 			if p.IsValid() {

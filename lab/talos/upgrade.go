@@ -159,10 +159,10 @@ func (n *node) switchTo(next site.Image) error {
 	})
 }
 
-// finishStagedUpgrade installs what was staged, early in the boot.
-func (n *node) finishStagedUpgrade(ctx context.Context) error {
+// finishStagedUpgrade installs what was staged, early in the boot, and tells whether it did.
+func (n *node) finishStagedUpgrade(ctx context.Context) (bool, error) {
 	if n.disk == nil || n.fromCD() || n.disk.read().Staged == nil {
-		return nil
+		return false, nil
 	}
 
 	next := *n.disk.read().Staged
@@ -172,17 +172,13 @@ func (n *node) finishStagedUpgrade(ctx context.Context) error {
 		err = n.preflight(next)
 	}
 	if err != nil {
-		return errors.Join(err, n.disk.update(func(d *installation) { d.Staged = nil }))
+		return false, errors.Join(err, n.disk.update(func(d *installation) { d.Staged = nil }))
 	}
 	if err := n.m.Clock.Sleep(ctx, upgradeTime); err != nil {
-		return err //nolint:wrapcheck // power cut
+		return false, err //nolint:wrapcheck // power cut
 	}
-	if err := n.switchTo(next); err != nil {
-		return err
-	}
-	n.image = next
 
-	return nil
+	return true, n.switchTo(next)
 }
 
 // Rollback goes back to the Talos before the last upgrade.
