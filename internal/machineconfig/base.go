@@ -27,7 +27,9 @@ func (r *builder) base() (*v1alpha1.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("preparing the configuration: %w", err)
 	}
-	input.AdditionalSubjectAltNames = r.apiServerSANs()
+	if r.node.IsControlPlane() {
+		input.AdditionalSubjectAltNames = r.apiServerSANs()
+	}
 	input.AdditionalMachineCertSANs = r.talosSANs()
 	if len(r.cfg.Cluster.PodSubnets) > 0 {
 		input.PodNet = r.cfg.Cluster.PodSubnets
@@ -65,7 +67,7 @@ func (r *builder) options() []generate.Option {
 		generate.WithInstallImage(r.in.installer(r.node.Name)),
 		generate.WithDNSDomain(spec.Or(r.cfg.Cluster.DNSDomain, "cluster.local")),
 		generate.WithClusterCNIConfig(&v1alpha1.CNIConfig{CNIName: cniName(r.cfg)}),
-		generate.WithAllowSchedulingOnControlPlanes(r.cfg.SchedulingOnControlPlanes()),
+		generate.WithAllowSchedulingOnControlPlanes(r.node.IsControlPlane() && r.cfg.SchedulingOnControlPlanes()),
 		generate.WithClusterDiscovery(spec.Or(r.cfg.Talos.Discovery, false)),
 		generate.WithKubePrismPort(prism),
 	}

@@ -74,7 +74,7 @@ func (r *builder) addNodeMeta() error {
 			labels = with(labels, zoneLabel, zone)
 		}
 	}
-	if len(r.cfg.Workers()) == 0 && r.cfg.SchedulingOnControlPlanes() {
+	if r.node.IsControlPlane() && len(r.cfg.Workers()) == 0 && r.cfg.SchedulingOnControlPlanes() {
 		// Where control planes are all there is, load balancers have nowhere else to go.
 		delete(r.machine.MachineNodeLabels, excludeLabel)
 	}

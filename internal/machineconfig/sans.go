@@ -5,7 +5,6 @@ package machineconfig
 
 import (
 	"net/url"
-	"slices"
 
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
@@ -59,9 +58,11 @@ func hostname(n spec.NamedNode) string { return spec.Or(n.Hostname, n.Name) }
 
 // unique drops repetitions and keeps the order.
 func unique(list []string) []string {
+	seen := make(map[string]bool, len(list))
 	var kept []string
 	for _, s := range list {
-		if !slices.Contains(kept, s) {
+		if !seen[s] {
+			seen[s] = true
 			kept = append(kept, s)
 		}
 	}
