@@ -48,7 +48,9 @@ func (n *node) shutdown(ctx context.Context, actor string) (site.Exit, error) {
 }
 
 // reset returns the sequence that a reset request asks for.
-func (n *node) reset(in *machine.ResetRequest, userDisks []*site.Disk) func(context.Context, string) (site.Exit, error) {
+func (n *node) reset(
+	in *machine.ResetRequest, userDisks []*site.Disk,
+) func(context.Context, string) (site.Exit, error) {
 	return func(ctx context.Context, actor string) (site.Exit, error) {
 		end := n.m.Trace.Begin("talos.reset", n.object(), n.attrs())
 		n.events.sequence("reset", machine.SequenceEvent_START, actor, nil)

@@ -165,7 +165,9 @@ func (n *node) unmetConditions() []runtime.UnmetCondition {
 		s := n.services.get(id)
 		switch {
 		case s == nil || s.GetState() != stateRunning:
-			unmet = append(unmet, runtime.UnmetCondition{Name: "services", Reason: fmt.Sprintf("service %q not in expected state", id)})
+			unmet = append(unmet, runtime.UnmetCondition{
+				Name: "services", Reason: fmt.Sprintf("service %q not in expected state", id),
+			})
 		case !s.GetHealth().GetHealthy():
 			unmet = append(unmet, runtime.UnmetCondition{Name: "services", Reason: fmt.Sprintf("service %q is not healthy", id)})
 		}
