@@ -46,6 +46,8 @@ type Site struct {
 	stop context.CancelFunc
 	work sync.WaitGroup
 
+	logs sync.Mutex // guards the tasks' logs; taken last, so that steps under mu can write to them
+
 	mu      sync.Mutex
 	state   *state
 	running map[vmKey]*process

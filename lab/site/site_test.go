@@ -448,7 +448,7 @@ func TestDownloads(t *testing.T) {
 		},
 		"checksum": {
 			ask(func(r *site.DownloadRequest) { r.Checksum, r.ChecksumAlgorithm = "00", "md5" }),
-			"checksum mismatch: got 'c45fb36e0d6e9f9ccd3e4d9a4be7ae6f' != expect '00'",
+			"checksum mismatch: got 'f5c3e0eb6dd1f3a55d9855c9769ff6ea' != expect '00'",
 		},
 		"extension": {
 			ask(func(r *site.DownloadRequest) { r.Filename = "talos.raw" }),

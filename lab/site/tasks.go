@@ -67,8 +67,8 @@ func (s *Site) spawn(node, kind, id, user string, do job) string {
 
 	s.work.Go(func() {
 		err := do(s.ctx, func(format string, args ...any) {
-			s.mu.Lock()
-			defer s.mu.Unlock()
+			s.logs.Lock()
+			defer s.logs.Unlock()
 			t.Log = append(t.Log, fmt.Sprintf(format, args...))
 		})
 		end(err)
@@ -81,6 +81,8 @@ func (s *Site) spawn(node, kind, id, user string, do job) string {
 func (s *Site) finish(t *Task, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.logs.Lock()
+	defer s.logs.Unlock()
 
 	t.End, t.Exit = time.Now(), exitOK
 	if err != nil {
@@ -147,6 +149,8 @@ func (s *Site) Task(upid string) (Task, error) {
 	defer s.mu.Unlock()
 
 	if t, ok := s.tasks[upid]; ok {
+		s.logs.Lock()
+		defer s.logs.Unlock()
 		c := *t
 		c.Log = append([]string(nil), t.Log...)
 
@@ -165,6 +169,9 @@ func (s *Site) Task(upid string) (Task, error) {
 func (s *Site) Tasks(node string) []Task {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
+	s.logs.Lock()
+	defer s.logs.Unlock()
 
 	var ts []Task
 	for i := len(s.order) - 1; i >= 0; i-- {

@@ -64,7 +64,10 @@ func environment(o options, i info) (*environ, error) {
 	for _, name := range []string{"ALL_PROXY", "all_proxy"} { // it would lead past the lab
 		delete(e.vars, name)
 	}
-	e.set("SSL_CERT_FILE", i.Bundle)
+	// What Go reads, and what curl, git, Python and Node read in its place.
+	for _, name := range []string{"SSL_CERT_FILE", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"} {
+		e.set(name, i.Bundle)
+	}
 	e.set("LAB_SITE", o.site)
 	e.setDefault("PROXMOX_VE_API_TOKEN", i.Token)
 

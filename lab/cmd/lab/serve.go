@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/talos-proxmox/talos-proxmox/lab/ca"
 	"github.com/talos-proxmox/talos-proxmox/lab/charts"
@@ -64,7 +65,10 @@ func serve(o options) error {
 
 	<-ctx.Done()
 	d.log.Info("the lab stops")
-	err = errors.Join(control.Close(), d.close())
+	// Whoever told it to stop gets an answer.
+	last, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	err = errors.Join(control.Shutdown(last), d.close())
 	_ = os.Remove(o.socket()) // closing has removed it
 
 	return err
