@@ -105,6 +105,14 @@ test: tools ## run every test: units, lab, and the real engine in the lab
 test-unit: ## run the tests that need no tools
 	@go test $$(go list ./... | grep -v /tests) $(ARGS)
 
+.PHONY: charts
+charts: ## fill .cache/charts with the stacks' charts, and say their digests
+	@go run ./cmd/charts $(ARGS)
+
+.PHONY: images
+images: ## list every image and URL that STACK will ever pull
+	@go run ./cmd/images -stack $(STACK) $(ARGS)
+
 .PHONY: bench
 bench: ## run the benchmarks
 	@go test -run '^$$' -bench . -benchmem ./stack/... ./internal/... $(ARGS)
