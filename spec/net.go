@@ -28,7 +28,8 @@ func prefixOf(address, subnet string) (netip.Prefix, error) {
 		return netip.Prefix{}, fmt.Errorf("%q is not an IP address", address)
 	}
 	if subnet == "" {
-		return netip.Prefix{}, fmt.Errorf("%q has no prefix length: write %s/24, or give the network's subnet", address, address)
+		return netip.Prefix{}, fmt.Errorf(
+			"%q has no prefix length: write %s/24, or give the network's subnet", address, address)
 	}
 	s, err := netip.ParsePrefix(subnet)
 	if err != nil {

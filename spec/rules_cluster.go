@@ -18,7 +18,9 @@ func (r *rules) cluster() {
 	case c.Name == nil:
 		r.l.Addf("cluster.name", "is required")
 	case !labelForm.MatchString(*c.Name):
-		r.l.Addf("cluster.name", "%q is no name: use up to 63 lower-case letters, digits and dashes, beginning and ending with a letter or digit", *c.Name)
+		r.l.Addf(
+			"cluster.name",
+			"%q is no name: use up to 63 lower-case letters, digits and dashes, beginning and ending with a letter or digit", *c.Name)
 	}
 	if c.Endpoint != nil {
 		if u, ok := webURL(*c.Endpoint, "https"); !ok || (u.Path != "" && u.Path != "/") {
@@ -73,10 +75,14 @@ func (r *rules) controlPlanes() {
 	case n == 0:
 		r.l.Addf("nodes", "there is no control plane: give at least one node the role controlplane")
 	case n%2 == 0:
-		r.l.Addf("nodes", "%d control planes bear no more failures than %d: etcd needs an odd number, so remove one or add one", n, n-1)
+		r.l.Addf(
+			"nodes",
+			"%d control planes bear no more failures than %d: etcd needs an odd number, so remove one or add one", n, n-1)
 	}
 	if !r.c.SchedulingOnControlPlanes() && n > 0 && len(r.c.Workers()) == 0 {
-		r.l.Addf("cluster.allowSchedulingOnControlPlanes", "is false and there are no workers, so that nothing could run: set it to true, or add a worker")
+		r.l.Addf(
+			"cluster.allowSchedulingOnControlPlanes",
+			"is false and there are no workers, so that nothing could run: set it to true, or add a worker")
 	}
 }
 
@@ -137,7 +143,8 @@ func (r *rules) vipNetwork(vip netip.Addr) {
 			}
 		}
 		if !holds && len(networks) > 0 {
-			r.l.Addf("cluster.vip", "%s is outside the control planes' network %s: choose a free address inside it", vip, networks[0])
+			r.l.Addf(
+				"cluster.vip", "%s is outside the control planes' network %s: choose a free address inside it", vip, networks[0])
 		}
 	}
 }

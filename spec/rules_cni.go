@@ -14,20 +14,15 @@ import (
 // cni checks the pod network.
 func (r *rules) cni() {
 	if !r.c.UsesCilium() {
-		if r.c.CNI.Cilium != nil {
-			r.l.Addf("cni.cilium", "is written while cni.name is %s: set cni.name to cilium, or remove it", *r.c.CNI.Name)
-		}
-		m := r.c.Manifests
-		if *r.c.CNI.Name == "none" && len(m.Inline)+len(m.Charts)+len(m.Extra) == 0 && !Or(r.c.Lifecycle.SkipKubernetesChecks, false) {
-			r.l.Addf("cni.name", "is none and no manifest brings a pod network, so that nodes never get ready: add one under manifests, or set lifecycle.skipKubernetesChecks to true")
-		}
+		r.otherCNI()
 
 		return
 	}
 	c := *r.c.CNI.Cilium
 	r.chart("cni.cilium.chart", c.Chart)
 	if v := c.Chart.Version; v != nil && strings.TrimPrefix(*v, "v") == strings.TrimPrefix(*r.c.Talos.Version, "v") {
-		r.l.Addf("cni.cilium.chart.version", "%s is the version of Talos: give the version of the Cilium chart, such as 1.18.4", *v)
+		r.l.Addf("cni.cilium.chart.version",
+			"%s is the version of Talos: give the version of the Cilium chart, such as 1.18.4", *v)
 	}
 	if *c.Install != "job" && c.CLIImage != nil {
 		r.l.Addf("cni.cilium.cliImage", "is for install job, and install is %s: remove it", *c.Install)
@@ -39,10 +34,20 @@ func (r *rules) cni() {
 			}
 		}
 	}
+	r.announcements(c)
+	r.bgp(c.BGP)
+	if c.GatewayAPI != nil && c.GatewayAPI.Version != nil {
+		r.chartVersion("cni.cilium.gatewayApi.version", c.GatewayAPI.Version)
+	}
+}
+
+// announcements checks who announces which LoadBalancer addresses.
+func (r *rules) announcements(c Cilium) {
 	if c.L2 != nil {
 		for i, expression := range c.L2.Interfaces {
 			if _, err := regexp.Compile(expression); err != nil || expression == "" {
-				r.l.Addf(check.Index("cni.cilium.l2.interfaces", i), "%q is no regular expression of interface names such as ^eth0$", expression)
+				r.l.Addf(check.Index("cni.cilium.l2.interfaces", i),
+					"%q is no regular expression of interface names such as ^eth0$", expression)
 			}
 		}
 	}
@@ -50,9 +55,17 @@ func (r *rules) cni() {
 		r.blockName(check.Key("cni.cilium.pools", name), name)
 		r.pool(check.Key("cni.cilium.pools", name), c.Pools[name])
 	}
-	r.bgp(c.BGP)
-	if c.GatewayAPI != nil && c.GatewayAPI.Version != nil {
-		r.chartVersion("cni.cilium.gatewayApi.version", c.GatewayAPI.Version)
+}
+
+// otherCNI checks what is written beside another pod network than Cilium.
+func (r *rules) otherCNI() {
+	if r.c.CNI.Cilium != nil {
+		r.l.Addf("cni.cilium", "is written while cni.name is %s: set cni.name to cilium, or remove it", *r.c.CNI.Name)
+	}
+	m := r.c.Manifests
+	if *r.c.CNI.Name == "none" && len(m.Inline)+len(m.Charts)+len(m.Extra) == 0 && !Or(r.c.Lifecycle.SkipKubernetesChecks, false) {
+		r.l.Addf("cni.name", "is none and no manifest brings a pod network, so that nodes never get ready: "+
+			"add one under manifests, or set lifecycle.skipKubernetesChecks to true")
 	}
 }
 
@@ -107,6 +120,21 @@ func (r *rules) pool(path string, p CiliumPool) {
 // poolFree records addresses in use from start to stop.
 func (r *rules) poolFree(path string, start, stop netip.Addr) {
 	within := func(a netip.Addr) bool { return a.Is4() == start.Is4() && !a.Less(start) && !stop.Less(a) }
+	r.poolBesideNodes(path, within)
+	if vip, err := netip.ParseAddr(Or(r.c.Cluster.VIP, "")); err == nil && within(vip) {
+		r.l.Addf(path, "holds %s, the cluster's VIP: choose addresses that nothing has", vip)
+	}
+	for _, texts := range [][]string{r.c.Cluster.PodSubnets, r.c.Cluster.ServiceSubnets} {
+		for _, text := range texts {
+			if p, err := netip.ParsePrefix(text); err == nil && (p.Contains(start) || p.Contains(stop)) {
+				r.l.Addf(path, "overlaps %s, a network of pods or services: choose addresses of the nodes' network", p)
+			}
+		}
+	}
+}
+
+// poolBesideNodes records addresses and gateways of nodes inside a pool.
+func (r *rules) poolBesideNodes(path string, within func(netip.Addr) bool) {
 	for _, n := range r.c.Nodes {
 		for _, a := range n.Addresses() {
 			if within(a) {
@@ -118,16 +146,6 @@ func (r *rules) poolFree(path string, start, stop netip.Addr) {
 				if a, err := netip.ParseAddr(Or(g, "")); err == nil && within(a) {
 					r.l.Addf(path, "holds %s, a gateway: choose addresses that nothing has", a)
 				}
-			}
-		}
-	}
-	if vip, err := netip.ParseAddr(Or(r.c.Cluster.VIP, "")); err == nil && within(vip) {
-		r.l.Addf(path, "holds %s, the cluster's VIP: choose addresses that nothing has", vip)
-	}
-	for _, texts := range [][]string{r.c.Cluster.PodSubnets, r.c.Cluster.ServiceSubnets} {
-		for _, text := range texts {
-			if p, err := netip.ParsePrefix(text); err == nil && (p.Contains(start) || p.Contains(stop)) {
-				r.l.Addf(path, "overlaps %s, a network of pods or services: choose addresses of the nodes' network", p)
 			}
 		}
 	}
@@ -152,7 +170,8 @@ func (r *rules) chart(path string, c Chart) {
 		r.l.Addf(path+".repository", "is required: write an URL, oci://… or a path in the project")
 	case strings.Contains(repository, "://"):
 		if _, ok := webURL(repository, "https", "http", "oci"); !ok {
-			r.l.Addf(path+".repository", "%q is no chart repository: write https://…, oci://… or a path in the project", repository)
+			r.l.Addf(path+".repository",
+				"%q is no chart repository: write https://…, oci://… or a path in the project", repository)
 		}
 	default:
 		remote = false
@@ -178,20 +197,7 @@ func (r *rules) chart(path string, c Chart) {
 // manifests checks what the cluster gets at day 0.
 func (r *rules) manifests() {
 	m := r.c.Manifests
-	for _, name := range sortedKeys(m.Inline) {
-		manifest := m.Inline[name]
-		at := check.Key("manifests.inline", name)
-		r.blockName(at, name)
-		switch {
-		case manifest.Inline == nil && manifest.File == nil:
-			r.l.Addf(at, "needs inline or file")
-		case manifest.Inline != nil && manifest.File != nil:
-			r.l.Addf(at, "has both inline and file: keep one")
-		case manifest.Inline != nil && !isYAML(*manifest.Inline):
-			r.l.Addf(at+".inline", "is not YAML")
-		}
-		r.file(at+".file", manifest.File)
-	}
+	r.inlineManifests(m)
 	for _, name := range sortedKeys(m.Charts) {
 		at := check.Key("manifests.charts", name)
 		if !labelForm.MatchString(name) {
@@ -212,5 +218,23 @@ func (r *rules) manifests() {
 	}
 	if d := m.CoreDNS; d != nil && Or(d.Disabled, false) && (d.Image != nil || d.Corefile != nil) {
 		r.l.Addf("manifests.coreDns.disabled", "is true while other settings of CoreDNS are written: remove one of them")
+	}
+}
+
+// inlineManifests checks manifests that stand in the file, or beside it.
+func (r *rules) inlineManifests(m Manifests) {
+	for _, name := range sortedKeys(m.Inline) {
+		manifest := m.Inline[name]
+		at := check.Key("manifests.inline", name)
+		r.blockName(at, name)
+		switch {
+		case manifest.Inline == nil && manifest.File == nil:
+			r.l.Addf(at, "needs inline or file")
+		case manifest.Inline != nil && manifest.File != nil:
+			r.l.Addf(at, "has both inline and file: keep one")
+		case manifest.Inline != nil && !isYAML(*manifest.Inline):
+			r.l.Addf(at+".inline", "is not YAML")
+		}
+		r.file(at+".file", manifest.File)
 	}
 }

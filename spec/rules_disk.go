@@ -75,7 +75,8 @@ func (r *rules) slotsSaid(at string, n NamedNode) {
 	}
 	for _, name := range sortedKeys(said.Disks) {
 		if said.Disks[name].UnitNumber == nil {
-			r.l.Addf(check.Key(at+".disks", name)+".unitNumber", "is required where a node has several data disks, so that none moves when another comes or goes")
+			r.l.Addf(check.Key(at+".disks", name)+".unitNumber",
+				"is required where a node has several data disks, so that none moves when another comes or goes")
 		}
 	}
 }
@@ -87,6 +88,18 @@ func (r *rules) disk(at string, n NamedNode, d Disk) {
 		r.l.Addf(at+".unitNumber", "%d is too large: the last slot on %s is %d", *d.UnitNumber, bus, last)
 	}
 	r.datastore(at+".datastore", d.Datastore)
+	r.bus(at, n, d, bus)
+	if d.Serial != nil && !serialForm.MatchString(*d.Serial) {
+		r.l.Addf(at+".serial",
+			"%q is no serial number: use up to %d letters, digits, dots, dashes and underscores", *d.Serial, maxSerial)
+	}
+	if m := d.Mountpoint; m != nil && (path.Clean(*m) != *m || !strings.HasPrefix(*m, "/var/")) {
+		r.l.Addf(at+".mountpoint", "%q cannot be mounted: Talos mounts disks below /var/ only", *m)
+	}
+}
+
+// bus checks what only some buses can do.
+func (r *rules) bus(at string, n NamedNode, d Disk, bus string) {
 	if *d.Iothread && bus == "scsi" && *n.SCSIHardware != "virtio-scsi-single" {
 		r.l.Addf(at+".iothread", "needs scsiHardware virtio-scsi-single, and it is %s: change one of them", *n.SCSIHardware)
 	}
@@ -98,11 +111,5 @@ func (r *rules) disk(at string, n NamedNode, d Disk) {
 	}
 	if cache := *d.Cache; *d.AIO == "native" && cache != "none" && cache != "directsync" {
 		r.l.Addf(at+".aio", "native needs cache none or directsync, and cache is %s: change one of them", cache)
-	}
-	if d.Serial != nil && !serialForm.MatchString(*d.Serial) {
-		r.l.Addf(at+".serial", "%q is no serial number: use up to %d letters, digits, dots, dashes and underscores", *d.Serial, maxSerial)
-	}
-	if m := d.Mountpoint; m != nil && (path.Clean(*m) != *m || !strings.HasPrefix(*m, "/var/")) {
-		r.l.Addf(at+".mountpoint", "%q cannot be mounted: Talos mounts disks below /var/ only", *m)
 	}
 }

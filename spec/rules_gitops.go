@@ -32,7 +32,8 @@ func (r *rules) gitops() {
 	g := r.c.GitOps
 	if *g.Provider == "none" {
 		if g.Git.URL != nil {
-			r.l.Addf("gitops.provider", "is none while gitops.git.url is written: set it to flux or argocd, or remove the repository")
+			r.l.Addf(
+				"gitops.provider", "is none while gitops.git.url is written: set it to flux or argocd, or remove the repository")
 		}
 
 		return
@@ -122,7 +123,8 @@ func (r *rules) gitURL(g Git) {
 		if user == "" {
 			user = "git@"
 		}
-		r.l.Addf(at, "%q is the short form, which Flux and Argo CD do not read alike: write ssh://%s%s/%s", *g.URL, user, m[2], m[3])
+		r.l.Addf(at,
+			"%q is the short form, which Flux and Argo CD do not read alike: write ssh://%s%s/%s", *g.URL, user, m[2], m[3])
 
 		return
 	}
@@ -161,6 +163,25 @@ func (r *rules) gitAuth(g Git) {
 	if g.URL != nil && overSSH != (kind == "ssh") {
 		r.l.Addf(at+".type", "%s does not go with %q: ssh needs an ssh:// URL, the others https://", kind, *g.URL)
 	}
+	r.authFields(at, kind, a)
+	switch {
+	case kind == "ssh":
+		r.sshAuth(at, g, a)
+	case kind == "githubApp" && a.GitHubApp == nil:
+		r.l.Addf(at+".githubApp", "is required with type githubApp")
+	case (kind == "token" || kind == "basic") && a.Password == nil:
+		r.l.Addf(at+".password", "is required with type %s", kind)
+	}
+	r.certificate(at+".ca", a.CA)
+	if app := a.GitHubApp; app != nil && app.BaseURL != nil {
+		if _, ok := webURL(*app.BaseURL, "https"); !ok {
+			r.l.Addf(at+".githubApp.baseUrl", "%q is no https:// URL", *app.BaseURL)
+		}
+	}
+}
+
+// authFields records fields that another type of credential has.
+func (r *rules) authFields(at, kind string, a GitAuth) {
 	allowed := map[string][]string{
 		"ssh": {"privateKey", "knownHosts", "register"}, "token": {"username", "password", "ca"},
 		"basic": {"username", "password", "ca"}, "githubApp": {"githubApp", "ca"},
@@ -171,22 +192,6 @@ func (r *rules) gitAuth(g Git) {
 	} {
 		if used && !slices.Contains(allowed, name) {
 			r.l.Addf(check.Join(at, name), "does not go with type %s: remove it", kind)
-		}
-	}
-	switch {
-	case kind == "ssh":
-		r.sshAuth(at, g, a)
-	case kind == "githubApp" && a.GitHubApp == nil:
-		r.l.Addf(at+".githubApp", "is required with type githubApp")
-	case (kind == "token" || kind == "basic") && a.Password == nil:
-		r.l.Addf(at+".password", "is required with type %s", kind)
-	}
-	if a.CA != nil && !isCertificate(*a.CA) {
-		r.l.Addf(at+".ca", "is not a CA certificate: give it in PEM form, -----BEGIN CERTIFICATE-----")
-	}
-	if app := a.GitHubApp; app != nil && app.BaseURL != nil {
-		if _, ok := webURL(*app.BaseURL, "https"); !ok {
-			r.l.Addf(at+".githubApp.baseUrl", "%q is no https:// URL", *app.BaseURL)
 		}
 	}
 }
@@ -202,7 +207,9 @@ func (r *rules) sshAuth(at string, g Git, a GitAuth) {
 		}
 	}
 	if a.KnownHosts == nil {
-		r.l.Addf(at+".knownHosts", "is required with type ssh: give the line that `ssh-keyscan` prints for the git host, after comparing it with what the host publishes")
+		r.l.Addf(at+".knownHosts",
+			"is required with type ssh: give the line that `ssh-keyscan` prints for the git host, after "+
+				"comparing it with what the host publishes")
 
 		return
 	}
@@ -211,9 +218,14 @@ func (r *rules) sshAuth(at string, g Git, a GitAuth) {
 	switch {
 	case !ok:
 		r.l.Addf(at+".knownHosts", "is not in the form of ~/.ssh/known_hosts: write <host> <type> <key>")
-	case isURL && !slices.ContainsFunc(hosts, func(h string) bool { return strings.HasPrefix(h, "|") || h == knownAs(u.Hostname(), u.Port()) }):
+	case isURL && !hasHost(hosts, knownAs(u.Hostname(), u.Port())):
 		r.l.Addf(at+".knownHosts", "has no key of %s, the git host: add its line", knownAs(u.Hostname(), u.Port()))
 	}
+}
+
+// hasHost says whether a host is among known ones; hashed names may be any host.
+func hasHost(hosts []string, host string) bool {
+	return slices.ContainsFunc(hosts, func(h string) bool { return strings.HasPrefix(h, "|") || h == host })
 }
 
 // knownAs is how known_hosts names a host.

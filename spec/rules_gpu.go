@@ -17,7 +17,10 @@ var pciIDForm = regexp.MustCompile(`^[0-9a-f]{4}:[0-9a-f]{4}$`)
 // gpuExtensions are, by vendor, groups of extensions of which the image needs one each.
 var gpuExtensions = map[string][][]string{
 	"nvidia": {
-		{"nvidia-open-gpu-kernel-modules-lts", "nvidia-open-gpu-kernel-modules-production", "nonfree-kmod-nvidia-lts", "nonfree-kmod-nvidia-production"},
+		{
+			"nvidia-open-gpu-kernel-modules-lts", "nvidia-open-gpu-kernel-modules-production",
+			"nonfree-kmod-nvidia-lts", "nonfree-kmod-nvidia-production",
+		},
 		{"nvidia-container-toolkit-lts", "nvidia-container-toolkit-production"},
 	},
 	"amd":   {{"amdgpu"}},
@@ -37,7 +40,9 @@ func (r *rules) gpu(at string, n NamedNode) {
 		path := check.Index(at+".devices", i)
 		switch {
 		case !bdfForm.MatchString(device):
-			r.l.Addf(path, "%q is no PCI address: write domain:bus:device.function in lower-case hexadecimal, such as 0000:01:00.0", device)
+			r.l.Addf(path,
+				"%q is no PCI address: write domain:bus:device.function in lower-case hexadecimal, such as "+
+					"0000:01:00.0", device)
 		case slices.Index(g.Devices, device) != i:
 			r.l.Addf(path, "%s stands there twice", device)
 		case len(g.Identities) == 0:
@@ -78,7 +83,8 @@ func (r *rules) gpuBundle(at string, n NamedNode, g GPU) {
 	}
 	for _, group := range gpuExtensions[*g.Vendor] {
 		if !slices.ContainsFunc(group, func(short string) bool { return hasExtension(img, "siderolabs/"+short) }) {
-			r.l.Addf(at+".vendor", "is %s, and image %s has none of its extensions %s: add one", *g.Vendor, *n.Node.Image, strings.Join(group, ", "))
+			r.l.Addf(at+".vendor",
+				"is %s, and image %s has none of its extensions %s: add one", *g.Vendor, *n.Node.Image, strings.Join(group, ", "))
 		}
 	}
 }

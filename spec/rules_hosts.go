@@ -28,14 +28,16 @@ func (r *rules) hosts() {
 		for i, device := range n.GPU.Devices {
 			key := *n.Host + " " + device
 			if other, twice := devices[key]; twice && other != n.Name {
-				r.l.Addf(check.Index(nodePath(n)+".gpu.devices", i), "%s of host %s goes to node %s already: a device is in one VM at a time", device, *n.Host, other)
+				r.l.Addf(check.Index(nodePath(n)+".gpu.devices", i),
+					"%s of host %s goes to node %s already: a device is in one VM at a time", device, *n.Host, other)
 			}
 			devices[key] = n.Name
 		}
 	}
 	for _, host := range sortedKeys(memory) {
 		if has := r.c.Proxmox.Hosts[host].Memory; has != nil && memory[host] > *has {
-			r.l.Addf(check.Key("proxmox.hosts", host)+".memory", "%d MiB is less than the %d MiB of the nodes on it: move nodes, or make them smaller", *has, memory[host])
+			r.l.Addf(check.Key("proxmox.hosts", host)+".memory",
+				"%d MiB is less than the %d MiB of the nodes on it: move nodes, or make them smaller", *has, memory[host])
 		}
 	}
 	r.spread(controlPlanes)
@@ -55,7 +57,9 @@ func (r *rules) spread(controlPlanes map[string][]NamedNode) {
 	for _, host := range sortedKeys(controlPlanes) {
 		for i, n := range controlPlanes[host] {
 			if i > 0 && !*n.AllowSharedHost {
-				r.l.Addf(nodePath(n)+".host", "%s runs control plane %s already while %s runs none: choose another host, or set allowSharedHost to true", host, controlPlanes[host][0].Name, strings.Join(free, ", "))
+				r.l.Addf(nodePath(n)+".host",
+					"%s runs control plane %s already while %s runs none: choose another host, or set "+
+						"allowSharedHost to true", host, controlPlanes[host][0].Name, strings.Join(free, ", "))
 			}
 		}
 	}

@@ -29,11 +29,17 @@ func (r *rules) kubernetes() {
 	replaces := r.c.UsesCilium() && Or(r.c.CNI.Cilium.KubeProxyReplacement, true)
 	switch enabled := *k.Proxy.Enabled; {
 	case enabled && replaces:
-		r.l.Addf("kubernetes.proxy.enabled", "is true while Cilium replaces kube-proxy: set it to false, or cni.cilium.kubeProxyReplacement to false")
+		r.l.Addf(
+			"kubernetes.proxy.enabled",
+			"is true while Cilium replaces kube-proxy: set it to false, or cni.cilium.kubeProxyReplacement to false")
 	case !enabled && r.c.UsesCilium() && !replaces:
-		r.l.Addf("kubernetes.proxy.enabled", "is false while Cilium does not replace kube-proxy, so that no service would work: set it to true")
+		r.l.Addf(
+			"kubernetes.proxy.enabled",
+			"is false while Cilium does not replace kube-proxy, so that no service would work: set it to true")
 	case !enabled && *r.c.CNI.Name == "flannel":
-		r.l.Addf("kubernetes.proxy.enabled", "is false and flannel does not replace kube-proxy, so that no service would work: set it to true, or cni.name to cilium")
+		r.l.Addf(
+			"kubernetes.proxy.enabled",
+			"is false and flannel does not replace kube-proxy, so that no service would work: set it to true, or cni.name to cilium")
 	}
 }
 
@@ -45,20 +51,26 @@ func (r *rules) component(path string, c Component) {
 func (r *rules) apiServer(a APIServer) {
 	if a.OIDC != nil {
 		if _, ok := webURL(a.OIDC.IssuerURL, "https"); !ok {
-			r.l.Addf("kubernetes.apiServer.oidc.issuerUrl", "%q is not an https:// URL: the API server accepts no other issuer", a.OIDC.IssuerURL)
+			r.l.Addf(
+				"kubernetes.apiServer.oidc.issuerUrl",
+				"%q is not an https:// URL: the API server accepts no other issuer", a.OIDC.IssuerURL)
 		}
 	}
 	if a.AuditPolicy != nil && !isYAMLMap(*a.AuditPolicy) {
-		r.l.Addf("kubernetes.apiServer.auditPolicy", "is not an audit policy: write YAML of kind Policy, apiVersion audit.k8s.io/v1")
+		r.l.Addf(
+			"kubernetes.apiServer.auditPolicy", "is not an audit policy: write YAML of kind Policy, apiVersion audit.k8s.io/v1")
 	}
 	for _, name := range sortedKeys(a.AdmissionPlugins) {
 		r.blockName(check.Key("kubernetes.apiServer.admissionPlugins", name), name)
 		if !isYAMLMap(a.AdmissionPlugins[name]) {
-			r.l.Addf(check.Key("kubernetes.apiServer.admissionPlugins", name), "is not the configuration of an admission plugin: write YAML")
+			r.l.Addf(check.Key("kubernetes.apiServer.admissionPlugins", name),
+				"is not the configuration of an admission plugin: write YAML")
 		}
 	}
 	if _, ok := a.AdmissionPlugins["PodSecurity"]; ok && Or(a.DisablePodSecurity, false) {
-		r.l.Addf("kubernetes.apiServer.disablePodSecurity", "is true while admissionPlugins configures PodSecurity: remove one of them")
+		r.l.Addf(
+			"kubernetes.apiServer.disablePodSecurity",
+			"is true while admissionPlugins configures PodSecurity: remove one of them")
 	}
 }
 

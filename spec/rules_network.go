@@ -58,12 +58,15 @@ func (r *rules) onlyGateway(path, name string, gateway *string, seen map[string]
 // device checks the virtual card.
 func (r *rules) device(path string, d Network) {
 	if !bridgeForm.MatchString(*d.Bridge) {
-		r.l.Addf(path+".bridge", "%q is no bridge of Proxmox such as vmbr0: use up to 15 letters, digits, dots, dashes and underscores", *d.Bridge)
+		r.l.Addf(path+".bridge",
+			"%q is no bridge of Proxmox such as vmbr0: use up to 15 letters, digits, dots, dashes and "+
+				"underscores", *d.Bridge)
 	}
 	mac, err := net.ParseMAC(*d.MAC)
 	switch {
 	case err != nil || len(mac) != 6 || len(*d.MAC) != 17:
-		r.l.Addf(path+".mac", "%q is no MAC address: write six pairs of hexadecimal digits, such as bc:24:11:00:00:01", *d.MAC)
+		r.l.Addf(path+".mac",
+			"%q is no MAC address: write six pairs of hexadecimal digits, such as bc:24:11:00:00:01", *d.MAC)
 	case mac[0]&1 == 1:
 		r.l.Addf(path+".mac", "%s is a multicast address: make its first pair even", *d.MAC)
 	case mac.String() == "00:00:00:00:00:00":
@@ -132,7 +135,8 @@ func (r *rules) family(path, suffix string, address, subnet, gateway *string, si
 			return
 		}
 		if p.Addr().Is6() != six {
-			r.l.Addf(path+".address"+suffix, "%s is of the other IP family: write it as %s", p.Addr(), map[bool]string{true: "address", false: "address6"}[six])
+			r.l.Addf(path+".address"+suffix,
+				"%s is of the other IP family: write it as %s", p.Addr(), map[bool]string{true: "address", false: "address6"}[six])
 
 			return
 		}

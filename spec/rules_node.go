@@ -78,7 +78,9 @@ func (r *rules) kubernetesNode(at string, n NamedNode) {
 	for _, key := range sortedKeys(n.Taints) {
 		value, effect, ok := strings.Cut(n.Taints[key], ":")
 		if !ok || !isLabelValue(value) || !slices.Contains([]string{"NoSchedule", "PreferNoSchedule", "NoExecute"}, effect) {
-			r.l.Addf(check.Key(at+".taints", key), "%q is no taint: write <value>:<effect> or :<effect>, with NoSchedule, PreferNoSchedule or NoExecute", n.Taints[key])
+			r.l.Addf(check.Key(at+".taints", key),
+				"%q is no taint: write <value>:<effect> or :<effect>, with NoSchedule, PreferNoSchedule or "+
+					"NoExecute", n.Taints[key])
 		}
 	}
 	if n.Zone != nil && !isLabelValue(*n.Zone) {

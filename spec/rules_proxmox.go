@@ -22,18 +22,7 @@ func (r *rules) proxmox() {
 			r.l.Addf("proxmox.endpoint", "%q is no address of a Proxmox API: write https://<host>:8006", *p.Endpoint)
 		}
 	}
-	if p.APIToken != nil && !tokenForm.MatchString(p.APIToken.Reveal()) {
-		r.l.Addf("proxmox.apiToken", "is not a token: write user@realm!name=uuid")
-	}
-	if p.APIToken != nil && p.Password != nil {
-		r.l.Addf("proxmox.password", "stands beside an API token: keep one of them")
-	}
-	if p.APIToken == nil && (p.Username == nil) != (p.Password == nil) {
-		r.l.Addf("proxmox", "needs username and password together")
-	}
-	if p.Username != nil && !userForm.MatchString(*p.Username) {
-		r.l.Addf("proxmox.username", "%q is no user: write user@realm, such as root@pam", *p.Username)
-	}
+	r.credentials(p)
 	r.ssh()
 	if len(p.Hosts) > 0 && p.DefaultHost != nil {
 		r.knownHost("proxmox.defaultHost", *p.DefaultHost)
@@ -48,6 +37,21 @@ func (r *rules) proxmox() {
 		if h.Zone != nil && !isLabelValue(*h.Zone) {
 			r.l.Addf(at+".zone", "%q is no value of a Kubernetes label", *h.Zone)
 		}
+	}
+}
+
+func (r *rules) credentials(p Proxmox) {
+	if p.APIToken != nil && !tokenForm.MatchString(p.APIToken.Reveal()) {
+		r.l.Addf("proxmox.apiToken", "is not a token: write user@realm!name=uuid")
+	}
+	if p.APIToken != nil && p.Password != nil {
+		r.l.Addf("proxmox.password", "stands beside an API token: keep one of them")
+	}
+	if p.APIToken == nil && (p.Username == nil) != (p.Password == nil) {
+		r.l.Addf("proxmox", "needs username and password together")
+	}
+	if p.Username != nil && !userForm.MatchString(*p.Username) {
+		r.l.Addf("proxmox.username", "%q is no user: write user@realm, such as root@pam", *p.Username)
 	}
 }
 
@@ -108,7 +112,9 @@ func (r *rules) onlyRoot(path string) {
 	if p.APIToken == nil {
 		with = *p.Username
 	}
-	r.l.Addf(path, "needs proxmox.username root@pam with a password, and the credentials are those of %s: change them, or remove it", with)
+	r.l.Addf(path,
+		"needs proxmox.username root@pam with a password, and the credentials are those of %s: change "+
+			"them, or remove it", with)
 }
 
 // image checks what an image shares with the rest; package image checks it alone.
@@ -117,7 +123,8 @@ func (r *rules) image(path string, img Image) {
 	if img.DatastoreHost != nil && len(r.c.Proxmox.Hosts) > 0 {
 		r.knownHost(path+".datastoreHost", *img.DatastoreHost)
 	}
-	r.each(path+".kernelArgs", img.KernelArgs, isArgument, "is not one kernel argument: write each as an entry of its own")
+	r.each(path+".kernelArgs", img.KernelArgs, isArgument,
+		"is not one kernel argument: write each as an entry of its own")
 	if *img.Boot == "disk" && r.c.Proxmox.SSH == nil {
 		r.l.Addf(path+".boot", "is disk, which needs SSH to the hosts: add proxmox.ssh, or boot the iso")
 	}

@@ -23,20 +23,24 @@ func (r *rules) subnets() {
 	r.families("cluster.podSubnets", pods)
 	r.families("cluster.serviceSubnets", services)
 	if len(pods) != len(services) && len(pods) == len(c.PodSubnets) && len(services) == len(c.ServiceSubnets) {
-		r.l.Addf("cluster.serviceSubnets", "has %d and podSubnets has %d: give both one network, or both one per IP family", len(services), len(pods))
+		r.l.Addf(
+			"cluster.serviceSubnets",
+			"has %d and podSubnets has %d: give both one network, or both one per IP family", len(services), len(pods))
 	}
 
 	for i, p := range pods {
 		r.roomForPods(check.Index("cluster.podSubnets", i), p)
 		for _, s := range services {
 			if p.Overlaps(s) {
-				r.l.Addf(check.Index("cluster.podSubnets", i), "%s overlaps the services' network %s: choose networks that are apart", p, s)
+				r.l.Addf(check.Index("cluster.podSubnets", i),
+					"%s overlaps the services' network %s: choose networks that are apart", p, s)
 			}
 		}
 	}
 	for i, s := range services {
 		if s.Addr().BitLen()-s.Bits() < 8 {
-			r.l.Addf(check.Index("cluster.serviceSubnets", i), "%s has fewer than 256 addresses: use /%d or larger", s, s.Addr().BitLen()-8)
+			r.l.Addf(check.Index("cluster.serviceSubnets", i),
+				"%s has fewer than 256 addresses: use /%d or larger", s, s.Addr().BitLen()-8)
 		}
 	}
 	r.nodeNetworks(pods, services)
@@ -77,12 +81,14 @@ func (r *rules) nodeNetworks(pods, services []netip.Prefix) {
 				network := p.Masked()
 				for i, pod := range pods {
 					if pod.Overlaps(network) {
-						r.l.Addf(check.Index("cluster.podSubnets", i), "%s overlaps the nodes' network %s: choose a network apart from it", pod, network)
+						r.l.Addf(check.Index("cluster.podSubnets", i),
+							"%s overlaps the nodes' network %s: choose a network apart from it", pod, network)
 					}
 				}
 				for i, service := range services {
 					if service.Overlaps(network) {
-						r.l.Addf(check.Index("cluster.serviceSubnets", i), "%s overlaps the nodes' network %s: choose a network apart from it", service, network)
+						r.l.Addf(check.Index("cluster.serviceSubnets", i),
+							"%s overlaps the nodes' network %s: choose a network apart from it", service, network)
 					}
 				}
 			}

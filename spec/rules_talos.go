@@ -27,12 +27,14 @@ func (r *rules) talos() {
 	for _, name := range sortedKeys(t.TrustedRoots) {
 		r.blockName(check.Key("talos.trustedRoots", name), name)
 		if !isCertificate(t.TrustedRoots[name]) {
-			r.l.Addf(check.Key("talos.trustedRoots", name), "is not a CA certificate: give it in PEM form, -----BEGIN CERTIFICATE-----")
+			r.l.Addf(check.Key("talos.trustedRoots", name),
+				"is not a CA certificate: give it in PEM form, -----BEGIN CERTIFICATE-----")
 		}
 	}
 	for i, destination := range t.LogDestinations {
 		if u, ok := webURL(destination, "tcp", "udp"); !ok || u.Port() == "" {
-			r.l.Addf(check.Index("talos.logDestinations", i), "%q is no destination: write tcp://<host>:<port> or udp://<host>:<port>", destination)
+			r.l.Addf(check.Index("talos.logDestinations", i),
+				"%q is no destination: write tcp://<host>:<port> or udp://<host>:<port>", destination)
 		}
 	}
 	if a := t.APIAccess; a != nil {
@@ -62,6 +64,13 @@ func (r *rules) machineFile(name string, f MachineFile) {
 	}
 	if n, err := strconv.ParseUint(*f.Permissions, 0, 32); err != nil || n > 0o7777 || !strings.HasPrefix(*f.Permissions, "0") {
 		r.l.Addf(at+".permissions", "%q are no permissions: write them in octal, such as \"0o644\"", *f.Permissions)
+	}
+}
+
+// certificate checks a CA certificate.
+func (r *rules) certificate(path string, ca *Text) {
+	if ca != nil && !isCertificate(*ca) {
+		r.l.Addf(path, "is not a CA certificate: give it in PEM form, -----BEGIN CERTIFICATE-----")
 	}
 }
 
@@ -130,23 +139,26 @@ func (r *rules) registries() {
 		}
 		for i, endpoint := range reg.Endpoints {
 			if _, ok := webURL(endpoint, "https", "http"); !ok {
-				r.l.Addf(check.Index(at+".endpoints", i), "%q is no endpoint: write an URL such as https://harbor.example.com/v2/dh", endpoint)
+				r.l.Addf(check.Index(at+".endpoints", i),
+					"%q is no endpoint: write an URL such as https://harbor.example.com/v2/dh", endpoint)
 			}
 		}
 		if len(reg.Endpoints) == 0 && (Or(reg.OverridePath, false) || Or(reg.SkipFallback, false)) {
 			r.l.Addf(at+".endpoints", "is required where overridePath or skipFallback is set: name the mirrors")
 		}
-		switch {
-		case reg.Password != nil && reg.Token != nil:
-			r.l.Addf(at+".token", "stands beside a password: keep one of them")
-		case (reg.Password == nil) != (reg.Username == nil):
-			r.l.Addf(at, "needs username and password together")
-		}
-		if reg.CA != nil && !isCertificate(*reg.CA) {
-			r.l.Addf(at+".ca", "is not a CA certificate: give it in PEM form, -----BEGIN CERTIFICATE-----")
-		}
-		if reg.CA != nil && Or(reg.Insecure, false) {
-			r.l.Addf(at+".insecure", "makes the ca pointless: keep one of them")
-		}
+		r.registryAuth(at, reg)
+	}
+}
+
+func (r *rules) registryAuth(at string, reg Registry) {
+	switch {
+	case reg.Password != nil && reg.Token != nil:
+		r.l.Addf(at+".token", "stands beside a password: keep one of them")
+	case (reg.Password == nil) != (reg.Username == nil):
+		r.l.Addf(at, "needs username and password together")
+	}
+	r.certificate(at+".ca", reg.CA)
+	if reg.CA != nil && Or(reg.Insecure, false) {
+		r.l.Addf(at+".insecure", "makes the ca pointless: keep one of them")
 	}
 }

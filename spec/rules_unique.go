@@ -69,7 +69,8 @@ func (r *rules) gatewaysFree(holder map[string]string) {
 					continue
 				}
 				if node, taken := holder[*g]; taken && node != n.Name {
-					r.l.Addf(check.Key(nodePath(n)+".networks", d.Name)+field, "%s is the address of node %s: a gateway must be another machine", *g, node)
+					r.l.Addf(check.Key(nodePath(n)+".networks", d.Name)+field,
+						"%s is the address of node %s: a gateway must be another machine", *g, node)
 				}
 			}
 		}

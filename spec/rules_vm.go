@@ -18,7 +18,10 @@ const (
 )
 
 // tooOld are CPU types without the instructions Talos needs (x86-64-v2).
-var tooOld = []string{"486", "athlon", "core2duo", "coreduo", "kvm32", "kvm64", "pentium", "pentium2", "pentium3", "phenom", "qemu32", "qemu64", "Conroe", "Penryn"}
+var tooOld = []string{
+	"486", "athlon", "core2duo", "coreduo", "kvm32", "kvm64", "pentium", "pentium2", "pentium3", "phenom",
+	"qemu32", "qemu64", "Conroe", "Penryn",
+}
 
 var (
 	cpuFlagForm = regexp.MustCompile(`^[+-][a-z0-9_.-]+$`)
@@ -70,7 +73,8 @@ func (r *rules) memory(at string, n NamedNode) {
 	memory := *n.Memory
 	// A worker's floor is the field's least value.
 	if n.IsControlPlane() && memory >= WorkerMemory && memory < ControlPlaneMemory {
-		r.l.Addf(at+".memory", "%d MiB is too little for a control plane: Talos needs at least %d MiB", memory, ControlPlaneMemory)
+		r.l.Addf(at+".memory",
+			"%d MiB is too little for a control plane: Talos needs at least %d MiB", memory, ControlPlaneMemory)
 	}
 	floor := WorkerMemory
 	if n.IsControlPlane() {
@@ -80,7 +84,9 @@ func (r *rules) memory(at string, n NamedNode) {
 	case balloon > memory:
 		r.l.Addf(at+".balloon", "%d MiB is more than the memory, %d MiB: lower it, or set it to 0", balloon, memory)
 	case balloon > 0 && balloon < floor:
-		r.l.Addf(at+".balloon", "%d MiB would let the host shrink the guest below what Talos needs, %d MiB: raise it, or set it to 0", balloon, floor)
+		r.l.Addf(at+".balloon",
+			"%d MiB would let the host shrink the guest below what Talos needs, %d MiB: raise it, or set it "+
+				"to 0", balloon, floor)
 	}
 	if n.Hugepages == nil {
 		if Or(n.KeepHugepages, false) {
@@ -126,13 +132,30 @@ func (r *rules) firmware(at string, n NamedNode) {
 // guest checks the agent, display, start and the rest of the VM.
 func (r *rules) guest(at string, n NamedNode) {
 	if img := r.c.Image(n); *n.Agent && img.SchematicFile == nil && !hasExtension(img, AgentExtension) {
-		r.l.Addf(at+".agent", "is true, and image %s has no %s: add the extension, or set agent to false", *n.Node.Image, AgentExtension)
+		r.l.Addf(at+".agent",
+			"is true, and image %s has no %s: add the extension, or set agent to false", *n.Node.Image, AgentExtension)
 	}
 	r.positive(at+".agentTimeout", n.AgentTimeout)
 	r.each(at+".tags", n.Tags, tagForm.MatchString, tagRule)
+	r.rootOptions(at, n)
+	r.display(at, n)
 	if n.Pool != nil && !datastoreForm.MatchString(*n.Pool) {
 		r.l.Addf(at+".pool", "%q is no name of a resource pool", *n.Pool)
 	}
+	if n.HA != nil && n.HA.Group != nil && *r.c.Proxmox.Version >= 9 {
+		r.l.Addf(at+".ha.group",
+			"there are no HA groups in Proxmox VE %d: remove it, and write an HA rule in Proxmox", *r.c.Proxmox.Version)
+	}
+	if *n.CloudInitDatastore != *n.OSDisk.Datastore {
+		r.datastore(at+".cloudInitDatastore", n.CloudInitDatastore)
+	}
+	if n.DataVMID != nil && n.VMID != nil && *n.DataVMID == *n.VMID {
+		r.l.Addf(at+".dataVmId", "%d is the node's own id: choose one that no VM has", *n.DataVMID)
+	}
+}
+
+// rootOptions checks options that an API token cannot set.
+func (r *rules) rootOptions(at string, n NamedNode) {
 	if n.KVMArguments != nil {
 		r.onlyRoot(at + ".kvmArguments")
 	}
@@ -142,6 +165,9 @@ func (r *rules) guest(at string, n NamedNode) {
 		}
 		r.onlyRoot(at + ".hookScript")
 	}
+}
+
+func (r *rules) display(at string, n NamedNode) {
 	if v := n.VGA; v != nil {
 		if v.Memory != nil && (*v.Type == "none" || len(*v.Type) == 7 && (*v.Type)[:6] == "serial") {
 			r.l.Addf(at+".vga.memory", "is for a display, and the type is %s: remove it", *v.Type)
@@ -149,15 +175,6 @@ func (r *rules) guest(at string, n NamedNode) {
 		if *v.Type == "serial0" && !*n.SerialConsole {
 			r.l.Addf(at+".vga.type", "is serial0, and serialConsole is false: set it to true")
 		}
-	}
-	if n.HA != nil && n.HA.Group != nil && *r.c.Proxmox.Version >= 9 {
-		r.l.Addf(at+".ha.group", "there are no HA groups in Proxmox VE %d: remove it, and write an HA rule in Proxmox", *r.c.Proxmox.Version)
-	}
-	if *n.CloudInitDatastore != *n.OSDisk.Datastore {
-		r.datastore(at+".cloudInitDatastore", n.CloudInitDatastore)
-	}
-	if n.DataVMID != nil && n.VMID != nil && *n.DataVMID == *n.VMID {
-		r.l.Addf(at+".dataVmId", "%d is the node's own id: choose one that no VM has", *n.DataVMID)
 	}
 }
 

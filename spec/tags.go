@@ -25,20 +25,7 @@ func checkTags(path string, v reflect.Value, l *check.List) {
 		if !plainStruct(v.Type()) {
 			return
 		}
-		for _, f := range Fields(v.Type()) {
-			field := v.FieldByIndex(f.Index)
-			if f.Required && field.IsZero() {
-				l.Addf(check.Join(path, f.Name), "is required")
-
-				continue
-			}
-			if message := f.CheckValue(field); message != "" {
-				l.Addf(check.Join(path, f.Name), "%s", message)
-			}
-			if !field.IsZero() && holdsBlocks(f.Type) {
-				checkTags(check.Join(path, f.Name), field, l)
-			}
-		}
+		checkFields(path, v, l)
 	case reflect.Map:
 		if !holdsSettings(v.Type().Elem()) {
 			return
@@ -52,6 +39,23 @@ func checkTags(path string, v reflect.Value, l *check.List) {
 		}
 		for i := range v.Len() {
 			checkTags(check.Index(path, i), v.Index(i), l)
+		}
+	}
+}
+
+func checkFields(path string, v reflect.Value, l *check.List) {
+	for _, f := range Fields(v.Type()) {
+		field := v.FieldByIndex(f.Index)
+		if f.Required && field.IsZero() {
+			l.Addf(check.Join(path, f.Name), "is required")
+
+			continue
+		}
+		if message := f.CheckValue(field); message != "" {
+			l.Addf(check.Join(path, f.Name), "%s", message)
+		}
+		if !field.IsZero() && holdsBlocks(f.Type) {
+			checkTags(check.Join(path, f.Name), field, l)
 		}
 	}
 }

@@ -67,7 +67,9 @@ func (d *decoder) decode(path string, node *yaml.Node, v reflect.Value) {
 	case v.Type() == textType:
 		d.decodeText(path, node, v)
 	case d.written[path].secure:
-		d.fail(path, "must not be secure: only secrets and free text may; this value becomes part of names, addresses or other plain settings")
+		d.fail(path,
+			"must not be secure: only secrets and free text may; this value becomes part of names, addresses "+
+				"or other plain settings")
 	case v.Kind() == reflect.Struct:
 		d.decodeStruct(path, node, v)
 	case v.Kind() == reflect.Map:

@@ -45,7 +45,7 @@ func (ls layers) merged() spec.Node {
 // "defaults.worker.memory".
 func (ls layers) origin(rel string) string {
 	for i := len(ls.all) - 1; i >= 0; i-- {
-		if l := ls.all[i]; has(reflect.ValueOf(l.node), splitPath(rel)) {
+		if l := ls.all[i]; has(reflect.ValueOf(l.node), check.Elements(rel)) {
 			switch {
 			case rel == "vmId" && l.vmidFrom != "":
 				rel = l.vmidFrom
@@ -95,21 +95,4 @@ func has(v reflect.Value, path []string) bool {
 	}
 
 	return false
-}
-
-// splitPath takes a path apart: `a.b[2].c["d.e"]` is a, b, 2, c, d.e.
-func splitPath(path string) []string {
-	var parts []string
-	for path != "" {
-		parent := check.Parent(path)
-		last := strings.TrimPrefix(path[len(parent):], ".")
-		last = strings.TrimSuffix(strings.TrimPrefix(last, "["), "]")
-		parts = append(parts, strings.Trim(last, `"`))
-		path = parent
-	}
-	for i, j := 0, len(parts)-1; i < j; i, j = i+1, j-1 {
-		parts[i], parts[j] = parts[j], parts[i]
-	}
-
-	return parts
 }

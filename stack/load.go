@@ -4,6 +4,7 @@
 package stack
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -109,7 +110,7 @@ func (s Source) readFile(path string) ([]byte, error) {
 // parseValue reads a configuration value: JSON, or text that is taken as it stands.
 func parseValue(text string) *yaml.Node {
 	var document yaml.Node
-	if strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[") {
+	if (strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[")) && json.Valid([]byte(text)) {
 		if err := yaml.Unmarshal([]byte(text), &document); err == nil && len(document.Content) == 1 {
 			return document.Content[0]
 		}
@@ -188,19 +189,17 @@ func (d *decoder) isBroken(path string) bool {
 
 // origin is where in the file the value at the configuration's path is written.
 func (e *expansion) origin(path string) string {
-	parts := splitPath(path)
+	parts := check.Elements(path)
 	switch {
 	case len(parts) >= 2 && parts[0] == "nodes":
-		head := check.Key("nodes", parts[1])
-		rel := strings.TrimPrefix(path[len(head):], ".")
+		rel := strings.TrimPrefix(path[len(check.Head(path, 2)):], ".")
 		if ls, ok := e.layers[parts[1]]; ok {
 			return ls.origin(rel)
 		}
 	case len(parts) >= 2 && parts[0] == "images":
-		head := check.Key("images", parts[1])
-		rel := strings.TrimPrefix(path[len(head):], ".")
+		rel := strings.TrimPrefix(path[len(check.Head(path, 2)):], ".")
 		img, ok := e.file.Images[parts[1]]
-		if !ok || (rel != "" && !has(reflect.ValueOf(img), splitPath(rel)) && has(reflect.ValueOf(e.file.Image), splitPath(rel))) {
+		if !ok || (rel != "" && !has(reflect.ValueOf(img), check.Elements(rel)) && has(reflect.ValueOf(e.file.Image), check.Elements(rel))) {
 			return check.Join("image", rel)
 		}
 	}

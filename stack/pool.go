@@ -28,6 +28,9 @@ func (e *expansion) expandPool(name string, p Pool) {
 
 	subnets := e.poolDefaults(layer{path: path, node: p.Node}).Networks
 	first := spec.Or(p.First, 1)
+	if first < 0 || first > maxFirst || spec.Or(p.Count, 0) > maxCount {
+		return // out of bounds, which was reported
+	}
 	for number, left := first, spec.Or(p.Count, 0); left > 0; number++ {
 		if slices.Contains(p.Skip, number) {
 			continue
@@ -69,6 +72,12 @@ func (e *expansion) checkPool(path string, p Pool) {
 	}
 }
 
+// The bounds of a pool's numbers, as its tags say.
+const (
+	maxCount = 10000
+	maxFirst = 1000000
+)
+
 // numbered is the name of a pool's node.
 func numbered(prefix string, number int) string { return fmt.Sprintf("%s-%02d", prefix, number) }
 
@@ -98,7 +107,9 @@ func (e *expansion) addMember(own, path, prefix string, p Pool, m Member) {
 
 	number, ok := hostPart(e.poolDefaults(pool, member))
 	if !ok {
-		e.problems.Addf(own, "has neither a name nor a static address that could give it one: write name, or an address with its prefix length")
+		e.problems.Addf(own,
+			"has neither a name nor a static address that could give it one: write name, or an address with "+
+				"its prefix length")
 
 		return
 	}
@@ -145,7 +156,9 @@ func (e *expansion) moved(path string, address, subnet *string, by int) *string 
 	}
 	moved, ok := addrPlus(one[0].Addr(), by)
 	if !ok || !one[0].Contains(moved) {
-		e.problems.Addf(path, "%s is too late in %s for all of the pool's nodes: start earlier, or take a larger network", one[0].Addr(), one[0].Masked())
+		e.problems.Addf(path,
+			"%s is too late in %s for all of the pool's nodes: start earlier, or take a larger network",
+			one[0].Addr(), one[0].Masked())
 
 		return address
 	}

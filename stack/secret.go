@@ -35,7 +35,7 @@ func (d *decoder) isSecure(path string) bool {
 		return d.written[path].secure
 	}
 
-	return d.secretKeys[topOf(path)]
+	return d.secretKeys[check.Head(path, 1)]
 }
 
 // decodeText takes text as it stands, or YAML as the text of that YAML.
@@ -107,13 +107,4 @@ func (d *decoder) unique(path string, node *yaml.Node) bool {
 	}
 
 	return ok
-}
-
-// topOf is the first element of a path.
-func topOf(path string) string {
-	if i := strings.IndexAny(path, ".["); i >= 0 {
-		return path[:i]
-	}
-
-	return path
 }

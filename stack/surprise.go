@@ -22,7 +22,8 @@ func (d *decoder) surprise(path string, node *yaml.Node) string {
 	case w.tag == "!!timestamp":
 		return fmt.Sprintf("YAML reads the date %s as something else: put it in quotes, %q", w.raw, w.raw)
 	case w.tag == "!!int" && !plainInteger(w.raw):
-		return fmt.Sprintf("YAML reads %s as the number %s: write that, or put it in quotes where text is meant", w.raw, node.Value)
+		return fmt.Sprintf(
+			"YAML reads %s as the number %s: write that, or put it in quotes where text is meant", w.raw, node.Value)
 	case w.tag == "!!float" && node.Tag != "!!str" && number(w.raw) && plainInteger(strings.TrimLeft(w.raw, "0")):
 		return fmt.Sprintf("YAML reads %s as the number %s: write it without leading zeros", w.raw, node.Value)
 	}

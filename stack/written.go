@@ -29,6 +29,8 @@ type stackFile struct {
 	keys map[string]*yaml.Node
 	// written is everything in it, by path.
 	written map[string]written
+	// around are the anchors that are being noted, so that one which holds itself ends.
+	around map[*yaml.Node]bool
 }
 
 // depth is how far below the project directory a stack file is looked for.
@@ -92,7 +94,7 @@ func parseFile(text []byte) *stackFile {
 	if config == nil || config.Kind != yaml.MappingNode {
 		return nil
 	}
-	f := &stackFile{keys: map[string]*yaml.Node{}, written: map[string]written{}}
+	f := &stackFile{keys: map[string]*yaml.Node{}, written: map[string]written{}, around: map[*yaml.Node]bool{}}
 	for i := 0; i+1 < len(config.Content); i += 2 {
 		name, ours := strings.CutPrefix(config.Content[i].Value, Project+":")
 		if !ours {
@@ -109,13 +111,21 @@ func parseFile(text []byte) *stackFile {
 func (f *stackFile) note(path string, key, value *yaml.Node) {
 	if value.Kind == yaml.AliasNode {
 		value = value.Alias
+		if f.around[value] {
+			return
+		}
+	}
+	if value.Anchor != "" {
+		f.around[value] = true
+		defer delete(f.around, value)
 	}
 	w := written{line: key.Line}
 	switch {
 	case isSecure(value):
 		w.secure = true
 	case value.Kind == yaml.ScalarNode:
-		w.raw, w.tag, w.quoted = value.Value, value.ShortTag(), value.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) != 0
+		const quoted = yaml.DoubleQuotedStyle | yaml.SingleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle
+		w.raw, w.tag, w.quoted = value.Value, value.ShortTag(), value.Style&quoted != 0
 	case value.Kind == yaml.MappingNode:
 		for i := 0; i+1 < len(value.Content); i += 2 {
 			f.note(check.Key(path, value.Content[i].Value), value.Content[i], value.Content[i+1])

@@ -7,6 +7,7 @@ package check
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -42,8 +43,12 @@ func (l *List) Addf(path, format string, args ...any) {
 	l.Add(Problem{Path: path, Message: fmt.Sprintf(format, args...)})
 }
 
-// Add records a problem. The same problem is recorded once.
+// urlPassword is a password inside an URL.
+var urlPassword = regexp.MustCompile(`(://[^:/@\s]*):[^\s]*@`)
+
+// Add records a problem. The same problem is recorded once, and a password inside an URL not at all.
 func (l *List) Add(p Problem) {
+	p.Message = urlPassword.ReplaceAllString(p.Message, "$1:…@")
 	if l.seen[p] {
 		return
 	}
@@ -116,31 +121,3 @@ func Join(path ...string) string {
 
 // Index is the path of a list's element: Index("disks", 2) is "disks[2]".
 func Index(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i) }
-
-// Key is the path of a map's entry, in the form that `pulumi config set --path` takes:
-// Key("registries", "docker.io") is `registries["docker.io"]`.
-func Key(path, key string) string {
-	if key != "" && strings.IndexFunc(key, notInName) < 0 {
-		return Join(path, key)
-	}
-
-	return fmt.Sprintf("%s[%q]", path, key)
-}
-
-func notInName(r rune) bool {
-	return r != '-' && r != '_' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
-}
-
-// Parent cuts the last element off a path; a path of one element has the parent "".
-func Parent(path string) string {
-	if strings.HasSuffix(path, `"]`) {
-		if i := strings.LastIndex(path, `["`); i >= 0 {
-			return path[:i]
-		}
-	}
-	if i := strings.LastIndexAny(path, ".["); i >= 0 {
-		return path[:i]
-	}
-
-	return ""
-}
