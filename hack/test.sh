@@ -6,6 +6,10 @@ set -euo pipefail
 hack/lint.sh
 echo "== units of the program and the components"
 go test $(go list ./... | grep -v '/tests$')
+echo "== recorded configurations under older Talos machinery"
+for module in tests/goldens/*/; do
+  (cd "$module" && go test ./...)
+done
 echo "== the lab"
 (cd lab && go test ./...)
 echo "== the real engine in the lab"

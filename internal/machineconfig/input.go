@@ -16,9 +16,6 @@ type Input struct {
 	Config spec.Config
 	// Manifests are the control planes' inline manifests, applied in this order.
 	Manifests []Manifest
-	// ExtraManifests are URLs that control planes download and apply, in this order; nil stands for
-	// those of the cluster's own settings.
-	ExtraManifests []string
 	// Installer is the installer image of each node, by the node's name. A node that is not in it
 	// gets Talos's plain installer of the cluster's version.
 	Installer map[string]string

@@ -46,11 +46,7 @@ func (r *builder) addKubernetes() error {
 		c.ClusterInlineManifests = append(c.ClusterInlineManifests,
 			v1alpha1.ClusterInlineManifest{InlineManifestName: m.Name, InlineManifestContents: m.Contents})
 	}
-	extra := r.in.ExtraManifests
-	if extra == nil {
-		extra = r.cfg.Manifests.Extra
-	}
-	c.ExtraManifests = append(c.ExtraManifests, extra...)
+	c.ExtraManifests = append(c.ExtraManifests, r.cfg.Manifests.Extra...)
 	for name, value := range r.cfg.Manifests.ExtraHeaders {
 		c.ExtraManifestHeaders = with(c.ExtraManifestHeaders, name, value.Reveal())
 	}

@@ -6,6 +6,7 @@ package goldens_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/siderolabs/talos/pkg/machinery/config/configloader"
@@ -37,5 +38,42 @@ func TestRecordedConfigurationsAreValid(t *testing.T) {
 			_, err = config.Validate(installs{})
 			require.NoError(t, err)
 		})
+	}
+}
+
+// TestKindsOfDocuments holds what the program believes about the age of kinds: what is younger than
+// this release is unknown to it.
+func TestKindsOfDocuments(t *testing.T) {
+	t.Parallel()
+	unknown := func(kind string) bool {
+		_, err := configloader.NewFromBytes([]byte("apiVersion: v1alpha1\nkind: " + kind + "\n"))
+
+		return err != nil && strings.Contains(err.Error(), "not registered")
+	}
+	for _, kind := range []string{
+		"UserVolumeConfig",
+		"RawVolumeConfig",
+		"SwapVolumeConfig",
+		"ExistingVolumeConfig",
+		"ZswapConfig",
+		"PCIDriverRebindConfig",
+	} {
+		require.False(t, unknown(kind), kind)
+	}
+	for _, kind := range []string{
+		"HostnameConfig",
+		"LinkConfig",
+		"LinkAliasConfig",
+		"Layer2VIPConfig",
+		"ResolverConfig",
+		"TimeSyncConfig",
+		"StaticHostConfig",
+		"OOMConfig",
+		"RegistryMirrorConfig",
+		"RegistryAuthConfig",
+		"RegistryTLSConfig",
+		"DHCPv4Config",
+	} {
+		require.True(t, unknown(kind), kind)
 	}
 }
