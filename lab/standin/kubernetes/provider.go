@@ -112,7 +112,7 @@ func kindOf(token string) (apiVersion, kind string, err error) {
 	}
 
 	if strings.HasSuffix(apiVersion, "helm.sh/v4") || strings.HasPrefix(apiVersion, "yaml") ||
-		strings.HasPrefix(apiVersion, "kustomize") || (strings.HasSuffix(kind, "Patch") && kind != "Patch") {
+		strings.HasPrefix(apiVersion, "kustomize/") || (strings.HasSuffix(kind, "Patch") && kind != "Patch") {
 		return "", "", fmt.Errorf("the lab's stand-in for the provider kubernetes does not serve %s: "+
 			"use the genuine plugin (lab exec --providers real)", token)
 	}
