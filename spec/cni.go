@@ -114,7 +114,7 @@ type Manifests struct {
 	Extra []string `json:"extra,omitempty"`
 	// ExtraHeaders are sent with those requests.
 	ExtraHeaders map[string]Secret `json:"extraHeaders,omitempty"`
-	// CoreDNS replaces Talos's CoreDNS by the chart of that name.
+	// CoreDNS overrides what Talos says of CoreDNS.
 	CoreDNS *CoreDNS `json:"coreDns,omitempty"`
 }
 
@@ -145,7 +145,7 @@ type CoreDNS struct {
 	Disabled *bool `json:"disabled,omitempty" default:"false"`
 	// Image of CoreDNS.
 	Image *string `json:"image,omitempty"`
-	// Corefile replaces the configuration; the lab's, Talos's objects and RBAC stay.
+	// Corefile replaces CoreDNS's configuration; Talos's objects and RBAC stay.
 	Corefile *Text `json:"corefile,omitempty"`
 	// Replicas of CoreDNS.
 	Replicas *int `json:"replicas,omitempty" min:"1" default:"2"`

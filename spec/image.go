@@ -15,7 +15,8 @@ type Image struct {
 	InstallerMirror *string `json:"installerMirror,omitempty"`
 	// Register registers the schematic with the factory; off where ids are pre-seeded.
 	Register *bool `json:"register,omitempty" default:"true"`
-	// Platform of the image; only nocloud reads the static address from cloud-init.
+	// Platform of the image. Only nocloud reads the static address from cloud-init; with metal a DHCP
+	// server must hand out the node's address.
 	Platform *string `json:"platform,omitempty" enum:"nocloud,metal" default:"nocloud"`
 	// Arch is the CPU architecture.
 	Arch *string `json:"arch,omitempty" enum:"amd64,arm64" default:"amd64"`

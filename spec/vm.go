@@ -44,6 +44,7 @@ type VM struct {
 	// TPM adds a TPM state volume.
 	TPM *TPM `json:"tpm,omitempty"`
 	// SCSIHardware is the SCSI controller.
+	//nolint:lll // a tag stays on one line
 	SCSIHardware *string `json:"scsiHardware,omitempty" enum:"virtio-scsi-single,virtio-scsi-pci,lsi,lsi53c810,megasas,pvscsi" default:"virtio-scsi-single"`
 	// OSType is what Proxmox believes the guest to be.
 	OSType *string `json:"osType,omitempty" enum:"l26,l24,other" default:"l26"`

@@ -11,7 +11,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/talos-proxmox/talos-proxmox/internal/docgen"
+	"github.com/talos-proxmox/talos-proxmox/stack/docgen"
 )
 
 func main() {

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
-	"github.com/talos-proxmox/talos-proxmox/internal/docgen"
+	"github.com/talos-proxmox/talos-proxmox/stack/docgen"
 )
 
 // compiled is the schema as it is committed.

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/talos-proxmox/talos-proxmox/internal/docgen"
+	"github.com/talos-proxmox/talos-proxmox/stack/docgen"
 )
 
 func TestGeneratedFilesAreFresh(t *testing.T) {
