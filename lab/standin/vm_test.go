@@ -37,7 +37,7 @@ func node() bridge.Tree {
 	}
 }
 
-func proxmox(t *testing.T, port int, pve *fakePVE) engine {
+func proxmoxEngine(t *testing.T, port int, pve *fakePVE) engine {
 	t.Helper()
 
 	e := attach(t, port)
@@ -61,7 +61,7 @@ func TestVirtualMachineLife(t *testing.T) {
 	t.Parallel()
 
 	pve := newFakePVE(t)
-	e := proxmox(t, serve(t, "proxmoxve"), pve)
+	e := proxmoxEngine(t, serve(t, "proxmoxve"), pve)
 	u := urn(vmToken, "cp1")
 
 	in, problems := e.check(u, node().Properties(), nil)
@@ -114,7 +114,7 @@ func TestVirtualMachineLife(t *testing.T) {
 func TestVirtualMachineChanges(t *testing.T) {
 	t.Parallel()
 
-	e := proxmox(t, serve(t, "proxmoxve"), newFakePVE(t))
+	e := proxmoxEngine(t, serve(t, "proxmoxve"), newFakePVE(t))
 	u := urn(vmToken, "cp1")
 	was, _ := e.check(u, node().Properties(), nil)
 
@@ -160,7 +160,7 @@ func TestVirtualMachineChanges(t *testing.T) {
 func TestVirtualMachineProblems(t *testing.T) {
 	t.Parallel()
 
-	e := proxmox(t, serve(t, "proxmoxve"), newFakePVE(t))
+	e := proxmoxEngine(t, serve(t, "proxmoxve"), newFakePVE(t))
 	u := urn(vmToken, "cp1")
 
 	without := func(key string) bridge.Tree {
@@ -206,7 +206,7 @@ func TestConnectionsKeepTheirConfiguration(t *testing.T) {
 	t.Parallel()
 
 	port, a, b := serve(t, "proxmoxve"), newFakePVE(t), newFakePVE(t)
-	first, second := proxmox(t, port, a), proxmox(t, port, b)
+	first, second := proxmoxEngine(t, port, a), proxmoxEngine(t, port, b)
 	u := urn(vmToken, "cp1")
 
 	in, _ := first.check(u, node().Properties(), nil)
@@ -221,7 +221,7 @@ func TestConnectionsKeepTheirConfiguration(t *testing.T) {
 func TestSecretsStaySecret(t *testing.T) {
 	t.Parallel()
 
-	e := proxmox(t, serve(t, "proxmoxve"), newFakePVE(t))
+	e := proxmoxEngine(t, serve(t, "proxmoxve"), newFakePVE(t))
 	u := urn(vmToken, "cp1")
 
 	props := node().Properties()
@@ -243,7 +243,7 @@ func TestDownload(t *testing.T) {
 	t.Parallel()
 
 	pve := newFakePVE(t)
-	e := proxmox(t, serve(t, "proxmoxve"), pve)
+	e := proxmoxEngine(t, serve(t, "proxmoxve"), pve)
 	u := urn("proxmoxve:Download/file:File", "iso")
 
 	in, problems := e.check(u, bridge.Tree{
@@ -274,7 +274,7 @@ func TestDownload(t *testing.T) {
 func TestUnservedKindsAreRefused(t *testing.T) {
 	t.Parallel()
 
-	e := proxmox(t, serve(t, "proxmoxve"), newFakePVE(t))
+	e := proxmoxEngine(t, serve(t, "proxmoxve"), newFakePVE(t))
 	_, err := e.rpc.Check(t.Context(), &pulumirpc.CheckRequest{
 		Urn: string(urn("proxmoxve:CT/container:Container", "x")), News: e.marshal(nil),
 	})

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package standin_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	pulumirpc "github.com/pulumi/pulumi/sdk/v3/proto/go"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/talos-proxmox/talos-proxmox/lab/image"
+	"github.com/talos-proxmox/talos-proxmox/lab/proxmox"
+	"github.com/talos-proxmox/talos-proxmox/lab/site"
+	"github.com/talos-proxmox/talos-proxmox/lab/standin/bridge"
+)
+
+// idle is a guest that runs until it is told to stop.
+type idle struct{}
+
+func (idle) Run(ctx context.Context, m *site.Machine) site.Exit {
+	select {
+	case <-ctx.Done():
+	case <-m.ShutdownRequested:
+	}
+
+	return site.ExitPowerOff
+}
+
+// On the lab's own Proxmox VE: made, read back without drift, changed, migrated, removed.
+func TestVirtualMachineOnTheSite(t *testing.T) {
+	t.Parallel()
+
+	iso, err := image.Encode(image.Image{Talos: "v1.12.4", Platform: "nocloud", Arch: "amd64", Kind: image.KindISO})
+	require.NoError(t, err)
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(iso) }))
+	t.Cleanup(web.Close)
+
+	s, err := site.Open(site.Options{
+		Dir: t.TempDir(), Clock: site.Clock{Speed: 1000}, HTTP: http.DefaultClient,
+		Guest: func(*site.Machine) site.Guest { return idle{} },
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = s.Close() })
+	api := httptest.NewTLSServer(proxmox.New(s, &proxmox.Auth{Tokens: []proxmox.Token{{Value: token}}}))
+	t.Cleanup(api.Close)
+
+	e := attach(t, serve(t, "proxmoxve"))
+	require.NoError(t, e.configure(bridge.Tree{"endpoint": api.URL, "insecure": "true", "apiToken": token}))
+
+	f := urn("proxmoxve:Download/file:File", "iso")
+	fileIn, problems := e.check(f, bridge.Tree{
+		"nodeName": "alpha", "datastoreId": "nas", "contentType": "iso", "url": web.URL + "/talos.iso", "fileName": "t.iso",
+	}.Properties(), nil)
+	require.Empty(t, problems)
+	fileID, fileOut, err := e.create(f, fileIn, false)
+	require.NoError(t, err)
+	assert.Equal(t, "nas:iso/t.iso", fileID)
+	r := e.read(f, fileID, fileIn, fileOut)
+	d := e.diff(f, fileID, e.unmarshal(r.GetInputs()), e.unmarshal(r.GetProperties()), fileIn)
+	assert.Equal(t, pulumirpc.DiffResponse_DIFF_NONE, d.GetChanges(), "file drift: %v", d.GetDiffs())
+
+	args := with(with(node(), "nodeName", "alpha"), "cdrom",
+		bridge.Tree{"enabled": true, "fileId": fileID, "interface": "ide0"})
+	u := urn(vmToken, "cp1")
+	in, problems := e.check(u, args.Properties(), nil)
+	require.Empty(t, problems)
+	id, out, err := e.create(u, in, false)
+	require.NoError(t, err)
+	assert.True(t, bridge.TreeOf(out).Bool("started"))
+
+	undrifted := func(why string) {
+		t.Helper()
+		r := e.read(u, id, in, out)
+		d := e.diff(u, id, e.unmarshal(r.GetInputs()), e.unmarshal(r.GetProperties()), in)
+		assert.Equal(t, pulumirpc.DiffResponse_DIFF_NONE, d.GetChanges(), "%s: %v", why, d.GetDiffs())
+	}
+	undrifted("after creation")
+
+	for _, change := range []struct {
+		what  string
+		value any
+	}{
+		{"cpu", bridge.Tree{"cores": 4, "type": "x86-64-v2-AES"}},
+		{"disks", []bridge.Tree{
+			{"interface": "scsi0", "size": 30, "datastoreId": "local-lvm", "fileFormat": "raw", "iothread": true},
+		}},
+		{"nodeName", "charlie"},
+	} {
+		args = with(args, change.what, change.value)
+		next, problems := e.check(u, args.Properties(), in)
+		require.Empty(t, problems)
+		out, err = e.update(u, id, in, out, next)
+		require.NoError(t, err, change.what)
+		in = next
+		undrifted(change.what)
+	}
+
+	require.NoError(t, e.remove(u, id, in, out))
+	require.NoError(t, e.remove(f, fileID, fileIn, fileOut))
+	assert.Empty(t, e.read(u, id, in, out).GetId())
+	assert.Empty(t, e.read(f, fileID, fileIn, fileOut).GetId())
+}
