@@ -4,7 +4,9 @@
 package stackfile
 
 import (
+	"maps"
 	"path/filepath"
+	"slices"
 
 	"github.com/talos-proxmox/talos-proxmox/components"
 	"github.com/talos-proxmox/talos-proxmox/internal/manifests"
@@ -54,11 +56,10 @@ func Charts(cfg spec.Config) []spec.Chart {
 	if cfg.UsesCilium() && spec.Or(spec.Or(cfg.CNI.Cilium, spec.Cilium{}).Install, "chart") == "chart" {
 		all = append(all, manifests.CiliumChart(cfg))
 	}
-	for _, c := range cfg.Manifests.Charts {
-		all = append(all, c.Chart)
-	}
-	for _, c := range Releases(cfg) {
-		all = append(all, c.Chart)
+	for _, charts := range []map[string]spec.DayZeroChart{cfg.Manifests.Charts, Releases(cfg)} {
+		for _, name := range slices.Sorted(maps.Keys(charts)) {
+			all = append(all, charts[name].Chart)
+		}
 	}
 
 	return all
