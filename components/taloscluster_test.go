@@ -76,7 +76,7 @@ func talosState(t *testing.T, preview bool) func(pulumi.MockResourceArgs) (strin
 			outputs["output"] = outputs["input"]
 		}
 
-		if preview {
+		if preview && !strings.HasSuffix(args.Name, "-key") {
 			return "", outputs // as after a first run, but for the ids
 		}
 
