@@ -60,7 +60,7 @@ func KeysOf(t reflect.Type, path string) []Key {
 	for _, f := range Fields(t) {
 		k := Key{
 			Path: check.Join(path, f.Name), Owner: f.Owner, Field: f.Struct.Name, Type: f.Type, Required: f.Required,
-			Default: f.Struct.Tag.Get("default"), Min: f.min, Max: f.max, Enum: f.Enum,
+			Default: f.standard, Min: f.min, Max: f.max, Enum: f.Enum,
 		}
 		keys = append(keys, k)
 
@@ -99,6 +99,7 @@ type Field struct {
 	Enum []string
 
 	min, max string
+	standard string // the default tag
 }
 
 // known are the fields of every block of settings of a [Config], read once.
@@ -149,6 +150,7 @@ func fieldsOf(t reflect.Type) []Field {
 		field := Field{
 			Name: name, Index: []int{i}, Owner: t, Struct: f, Type: bare,
 			Required: !strings.Contains(options, "omitempty"), min: f.Tag.Get("min"), max: f.Tag.Get("max"),
+			standard: f.Tag.Get("default"),
 		}
 		if enum := f.Tag.Get("enum"); enum != "" {
 			field.Enum = strings.Split(enum, ",")

@@ -26,7 +26,7 @@ func cloneInto(dst, src reflect.Value) {
 			cloneInto(dst.Elem(), src.Elem())
 		}
 	case reflect.Struct:
-		if !plainStruct(src.Type()) {
+		if !isSettings(src.Type()) {
 			dst.Set(src)
 
 			return
@@ -68,6 +68,13 @@ func plainStruct(t reflect.Type) bool {
 	return true
 }
 
+// isSettings is plainStruct, quick for the blocks of a [Config].
+func isSettings(t reflect.Type) bool {
+	_, ok := known[t]
+
+	return ok || plainStruct(t)
+}
+
 var textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
 
 // FillDefaults gives every field below the pointers that is unset and has a default tag its default.
@@ -85,7 +92,7 @@ func fillDefaults(v reflect.Value) {
 			fillDefaults(v.Elem())
 		}
 	case reflect.Struct:
-		if plainStruct(v.Type()) {
+		if isSettings(v.Type()) {
 			fillFields(v)
 		}
 	case reflect.Map:
@@ -111,14 +118,16 @@ func fillDefaults(v reflect.Value) {
 func holdsSettings(t reflect.Type) bool { return t.Kind() == reflect.Struct && plainStruct(t) }
 
 func fillFields(v reflect.Value) {
-	for i := range v.NumField() {
-		f, tag := v.Field(i), v.Type().Field(i).Tag.Get("default")
-		if tag != "" && f.IsZero() {
-			setText(f, tag)
+	for _, field := range Fields(v.Type()) {
+		f := v.FieldByIndex(field.Index)
+		if field.standard != "" && f.IsZero() {
+			setText(f, field.standard)
 
 			continue
 		}
-		fillDefaults(f)
+		if holdsBlocks(field.Type) && (f.Kind() == reflect.Struct || !f.IsZero()) {
+			fillDefaults(f)
+		}
 	}
 }
 
