@@ -138,7 +138,10 @@ func (r *rules) vipNetwork(vip netip.Addr) {
 				continue
 			}
 			for _, p := range d.Prefixes() {
-				holds = holds || p.Contains(vip)
+				if p.Contains(vip) {
+					holds = true
+					r.usable("cluster.vip", netip.PrefixFrom(vip, p.Bits()))
+				}
 				networks = append(networks, p.Masked())
 			}
 		}

@@ -156,7 +156,7 @@ func (r *rules) usable(path string, p netip.Prefix) {
 	a := p.Addr()
 	switch {
 	case a.IsLoopback() || a.IsMulticast() || a.IsUnspecified():
-		r.l.Addf(path, "%s is no address that a node can have", a)
+		r.l.Addf(path, "%s is no address that a machine can have", a)
 	case a.Is4() && p.Bits() < 31 && (a == p.Masked().Addr() || a == lastOf(p)):
 		r.l.Addf(path, "%s is the network's own or broadcast address in %s: choose one between", a, p.Masked())
 	}

@@ -51,8 +51,9 @@ type VM struct {
 	// Agent turns on the QEMU guest agent. Needs the extension siderolabs/qemu-guest-agent; on by
 	// default exactly when the image has it.
 	Agent *bool `json:"agent,omitempty"`
-	// AgentTimeout is how long a plan waits for the agent.
-	AgentTimeout *Duration `json:"agentTimeout,omitempty" default:"60s"`
+	// AgentTimeout is how long creating, changing or refreshing a VM waits for its agent to answer;
+	// nothing here needs the answer.
+	AgentTimeout *Duration `json:"agentTimeout,omitempty" default:"10s"`
 	// OnBoot starts the VM with its host.
 	OnBoot *bool `json:"onBoot,omitempty" default:"true"`
 	// Startup is the order among the host's VMs.
