@@ -119,7 +119,8 @@ func (l *lister) boot() error {
 		l.url(Host, image.DownloadURL(img, schematic.ID, talos), "boot image")
 		l.image(Node, image.Installer(img, schematic.ID, talos), "installer")
 		if spec.Or(img.Register, true) {
-			l.url(Program, strings.TrimRight(spec.Or(img.FactoryURL, image.DefaultFactory), "/")+"/schematics", "registration of the schematic")
+			factory := strings.TrimRight(spec.Or(img.FactoryURL, image.DefaultFactory), "/")
+			l.url(Program, factory+"/schematics", "registration of the schematic")
 		}
 	}
 
@@ -155,7 +156,8 @@ func (l *lister) nodes() error {
 func (l *lister) node(n spec.NamedNode, config *v1alpha1.Config) {
 	own, exact := imagesOf(spec.Or(l.cfg.Talos.Version, ""))
 	if !exact {
-		l.noteOnce("the images that Talos %s brings itself (etcd, CoreDNS, flannel, pause) are those of %s: compare with `talosctl image default`",
+		l.noteOnce("the images that Talos %s brings itself (etcd, CoreDNS, flannel, pause) are those of %s: "+
+			"compare with `talosctl image default`",
 			spec.Or(l.cfg.Talos.Version, ""), own.talos)
 	}
 	l.image(Node, own.pause, "sandbox of every pod")
@@ -169,8 +171,11 @@ func (l *lister) node(n spec.NamedNode, config *v1alpha1.Config) {
 	if !n.IsControlPlane() {
 		return
 	}
-	if d := c.ClusterDiscoveryConfig; d != nil && spec.Or(d.DiscoveryEnabled, true) && !spec.Or(d.DiscoveryRegistries.RegistryService.RegistryDisabled, false) {
-		l.url(Node, cmp.Or(d.DiscoveryRegistries.RegistryService.RegistryEndpoint, "https://discovery.talos.dev/"), "cluster discovery")
+	if d := c.ClusterDiscoveryConfig; d != nil && spec.Or(d.DiscoveryEnabled, true) {
+		service := d.DiscoveryRegistries.RegistryService
+		if !spec.Or(service.RegistryDisabled, false) {
+			l.url(Node, cmp.Or(service.RegistryEndpoint, "https://discovery.talos.dev/"), "cluster discovery")
+		}
 	}
 	l.image(Node, c.APIServerConfig.ContainerImage, "API server")
 	l.image(Node, c.ControllerManagerConfig.ContainerImage, "controller manager")
@@ -250,6 +255,7 @@ func (l *lister) charts(ctx context.Context) error {
 // archive adds a chart's archive, unless it is a path.
 func (l *lister) archive(ch spec.Chart) {
 	if repository := spec.Or(ch.Repository, ""); strings.Contains(repository, "://") {
-		l.url(Program, strings.TrimRight(repository, "/"), fmt.Sprintf("chart %s %s, unless it is in the cache", spec.Or(ch.Name, ""), spec.Or(ch.Version, "")))
+		why := fmt.Sprintf("chart %s %s, unless it is in the cache", spec.Or(ch.Name, ""), spec.Or(ch.Version, ""))
+		l.url(Program, strings.TrimRight(repository, "/"), why)
 	}
 }

@@ -71,7 +71,9 @@ func (r *builder) addLegacyRegistry(name string, registry spec.Registry) {
 			all.RegistryMirrors = map[string]*v1alpha1.RegistryMirrorConfig{}
 		}
 		all.RegistryMirrors[name] = &v1alpha1.RegistryMirrorConfig{
-			MirrorEndpoints: registry.Endpoints, MirrorOverridePath: truth(registry.OverridePath), MirrorSkipFallback: truth(registry.SkipFallback),
+			MirrorEndpoints:    registry.Endpoints,
+			MirrorOverridePath: truth(registry.OverridePath),
+			MirrorSkipFallback: truth(registry.SkipFallback),
 		}
 	}
 	config := &v1alpha1.RegistryConfig{}

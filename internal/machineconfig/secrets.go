@@ -143,14 +143,17 @@ func SecretsOf(b *secrets.Bundle) Secrets {
 	}
 }
 
+// notABundle begins what is said about a text that holds no secrets bundle.
+const notABundle = "the secrets bundle is not what `talosctl gen secrets` writes"
+
 // ParseSecrets reads an existing cluster's secrets as `talosctl gen secrets` writes them.
 func ParseSecrets(text string) (Secrets, error) {
 	b := &secrets.Bundle{Clock: secrets.NewClock()}
 	if err := yaml.Unmarshal([]byte(text), b); err != nil {
-		return Secrets{}, errors.New("the secrets bundle is not what `talosctl gen secrets` writes: " + explainLoad(err))
+		return Secrets{}, fmt.Errorf("%s: %s", notABundle, explainLoad(err))
 	}
 	if err := b.Validate(); err != nil {
-		return Secrets{}, fmt.Errorf("the secrets bundle is not what `talosctl gen secrets` writes: %s", strings.Join(flatten(err), "; "))
+		return Secrets{}, fmt.Errorf("%s: %s", notABundle, strings.Join(flatten(err), "; "))
 	}
 
 	return SecretsOf(b), nil

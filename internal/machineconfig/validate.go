@@ -87,6 +87,9 @@ func documentName(doc document.Document) string {
 	return doc.Kind()
 }
 
+// runtimeSettings is the one file outside /var that Talos lets one create: the container runtime's.
+const runtimeSettings = "/etc/cri/conf.d/20-customization.part"
+
 // ownRules are what Talos finds out only while it runs, or not at all.
 func ownRules(node spec.NamedNode, main *v1alpha1.Config) []string {
 	var found []string
@@ -95,10 +98,11 @@ func ownRules(node spec.NamedNode, main *v1alpha1.Config) []string {
 	}
 	if c := main.ClusterConfig; node.IsControlPlane() && c != nil &&
 		c.ClusterSecretboxEncryptionSecret == "" && c.ClusterAESCBCEncryptionSecret == "" {
-		found = append(found, "secrets in etcd would not be encrypted: keep cluster.secretboxEncryptionSecret or cluster.aescbcEncryptionSecret")
+		found = append(found, "secrets in etcd would not be encrypted: "+
+			"keep cluster.secretboxEncryptionSecret or cluster.aescbcEncryptionSecret")
 	}
 	for _, f := range main.MachineConfig.MachineFiles {
-		if f.FileOp == "create" && !strings.HasPrefix(f.FilePath, "/var/") && f.FilePath != "/etc/cri/conf.d/20-customization.part" {
+		if f.FileOp == "create" && !strings.HasPrefix(f.FilePath, "/var/") && f.FilePath != runtimeSettings {
 			found = append(found, fmt.Sprintf("machine.files: %s cannot be created: only files below /var can", f.FilePath))
 		}
 	}

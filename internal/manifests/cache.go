@@ -96,7 +96,8 @@ func (c Cache) archive(ctx context.Context, ch spec.Chart) ([]byte, error) {
 	}
 	archive, err = c.Fetch(ctx, ch)
 	if err != nil {
-		return nil, fmt.Errorf("%s is not in the cache and cannot be fetched: run `%s` where there is network: %w", describe(ch), FillCommand, err)
+		return nil, fmt.Errorf("%s is not in the cache and cannot be fetched: run `%s` where there is network: %w",
+			describe(ch), FillCommand, err)
 	}
 	if err := digestFits(archive, ch); err != nil {
 		return nil, err
@@ -167,7 +168,9 @@ func describe(ch spec.Chart) string {
 		digest = fmt.Sprintf(" (%s)", *ch.Digest)
 	}
 
-	return fmt.Sprintf("chart %s %s%s of %s", spec.Or(ch.Name, ""), spec.Or(ch.Version, ""), digest, redact(spec.Or(ch.Repository, "")))
+	repository := redact(spec.Or(ch.Repository, ""))
+
+	return fmt.Sprintf("chart %s %s%s of %s", spec.Or(ch.Name, ""), spec.Or(ch.Version, ""), digest, repository)
 }
 
 // redact takes user and password out of a URL.

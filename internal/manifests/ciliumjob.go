@@ -24,7 +24,10 @@ func ciliumJob(cfg spec.Config, settings spec.Cilium, values object) string {
 	if err != nil {
 		text = []byte("{}\n")
 	}
-	args := list{"cilium", "install", "--version", "v" + strings.TrimPrefix(*chart.Version, "v"), "--namespace", ciliumNamespace, "--values", "/values/values.yaml"}
+	args := list{
+		"cilium", "install", "--version", "v" + strings.TrimPrefix(*chart.Version, "v"),
+		"--namespace", ciliumNamespace, "--values", "/values/values.yaml",
+	}
 	if *chart.Repository != CiliumRepository {
 		args = append(args, "--repository", redact(*chart.Repository))
 	}

@@ -33,11 +33,15 @@ func (in Input) coreDNS(context.Context) ([]part, error) {
 		return object{"name": name, "namespace": ciliumNamespace, "labels": labels}
 	}
 
-	return []part{{name: "coredns", contents: mustYAML(object{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": meta("coredns")}) +
+	contents := mustYAML(object{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": meta("coredns")}) +
 		coreDNSAccess() +
-		mustYAML(object{"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta("coredns"), "data": object{"Corefile": corefile}}) +
+		mustYAML(object{
+			"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta("coredns"), "data": object{"Corefile": corefile},
+		}) +
 		coreDNSDeployment(meta("coredns"), spec.Or(dns.Image, CoreDNSImage), spec.Or(dns.Replicas, 2)) +
-		coreDNSService(meta("kube-dns"), addresses)}}, nil
+		coreDNSService(meta("kube-dns"), addresses)
+
+	return []part{{name: "coredns", contents: contents}}, nil
 }
 
 // defaultCorefile is what Talos writes.

@@ -43,6 +43,9 @@ func ExtraURLs(cfg spec.Config) ([]string, error) {
 	return append(urls, cfg.Manifests.Extra...), nil
 }
 
+// gatewaySources is where the Gateway API's releases are.
+const gatewaySources = "https://raw.githubusercontent.com/kubernetes-sigs/gateway-api"
+
 // gatewayURLs are the definitions that are downloaded: those the stack names, else the release's
 // that Cilium's documentation names for the chart.
 func gatewayURLs(cfg spec.Config) ([]string, error) {
@@ -72,7 +75,7 @@ func gatewayURLs(cfg spec.Config) ([]string, error) {
 		"standard/gateway.networking.k8s.io_httproutes", "standard/gateway.networking.k8s.io_referencegrants",
 		"standard/gateway.networking.k8s.io_grpcroutes", "experimental/gateway.networking.k8s.io_tlsroutes",
 	} {
-		urls = append(urls, fmt.Sprintf("https://raw.githubusercontent.com/kubernetes-sigs/gateway-api/%s/config/crd/%s.yaml", version, name))
+		urls = append(urls, fmt.Sprintf("%s/%s/config/crd/%s.yaml", gatewaySources, version, name))
 	}
 
 	return urls, nil

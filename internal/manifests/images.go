@@ -16,7 +16,9 @@ import (
 // argument finds an image in a flag or an environment variable: controllers are told in them what
 // to run. It must name a registry and a tag or a digest, so that URLs and paths are left alone.
 var argument = regexp.MustCompile(
-	`^(?:--?[A-Za-z0-9-]+=)?((?:[a-z0-9-]+\.)+[a-z]{2,}(?::[0-9]+)?(?:/[a-z0-9._-]+)+(?::[A-Za-z0-9_][A-Za-z0-9._-]*|@sha256:[0-9a-f]{64}){1,2})$`)
+	`^(?:--?[A-Za-z0-9-]+=)?` + // a flag
+		`((?:[a-z0-9-]+\.)+[a-z]{2,}(?::[0-9]+)?(?:/[a-z0-9._-]+)+` + // registry and name
+		`(?::[A-Za-z0-9_][A-Za-z0-9._-]*|@sha256:[0-9a-f]{64}){1,2})$`) // tag, digest
 
 // Images are the container images that the objects in a manifest run or tell others to run, sorted.
 func Images(manifest string) ([]string, error) {

@@ -33,7 +33,8 @@ type Release struct {
 }
 
 // unsteady finds functions by which a template may give another text each time.
-var unsteady = regexp.MustCompile(`\b(gen(CA|SelfSigned|Signed|PrivateKey)|rand|uuidv4|now\b|derivePassword|htpasswd|bcrypt|shuffle)`)
+var unsteady = regexp.MustCompile(
+	`\b(gen(CA|SelfSigned|Signed|PrivateKey)|rand|uuidv4|now\b|derivePassword|htpasswd|bcrypt|shuffle)`)
 
 // render renders a chart without a cluster: custom resource definitions, hooks that come before,
 // objects in Helm's order of installation, hooks that come after. A chart that gives another text
@@ -51,7 +52,8 @@ func render(c *chart.Chart, r Release) (string, error) {
 		return "", fmt.Errorf("rendering chart %s %s: %w", c.Name(), c.Metadata.Version, err)
 	}
 	if again != text {
-		return "", fmt.Errorf("chart %s %s renders differently each time: %s; give the certificates or passwords that it makes up as values",
+		return "", fmt.Errorf("chart %s %s renders differently each time: %s; "+
+			"give the certificates or passwords that it makes up as values",
 			c.Name(), c.Metadata.Version, strings.Join(differing(text, again), ", "))
 	}
 
