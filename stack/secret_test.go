@@ -86,3 +86,10 @@ func TestSecretsAreNeverPrinted(t *testing.T) {
 		})
 	}
 }
+
+func TestSecureBlockIsRefused(t *testing.T) {
+	t.Parallel()
+	_, err := load(t, "config:\n  talos-proxmox:cluster: {secure: '{\"name\":\"hunter2\"}'}\n")
+	require.ErrorContains(t, err, "\n  cluster (line 2): must not be secure: only secrets and free text may; ")
+	assert.NotContains(t, err.Error(), "hunter2")
+}
