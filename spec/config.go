@@ -94,8 +94,8 @@ func (n NamedNode) PrimaryNetwork() (name string, network Network) {
 // Address is where the node is reached; it is invalid when no network has a static address.
 func (n NamedNode) Address() netip.Addr {
 	_, network := n.PrimaryNetwork()
-	for _, prefix := range network.Prefixes() {
-		return prefix.Addr()
+	if all := network.Prefixes(); len(all) > 0 {
+		return all[0].Addr()
 	}
 
 	return netip.Addr{}

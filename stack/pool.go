@@ -122,18 +122,17 @@ const maxHostPart = 1 << 20
 // hostPart is the number of the node's first address within its network.
 func hostPart(n spec.Node) (int, bool) {
 	_, network := spec.NamedNode{Node: n}.PrimaryNetwork()
-	for _, p := range network.Prefixes() {
-		bytes := p.Addr().AsSlice()
-		base := p.Masked().Addr().AsSlice()
-		for i := range bytes {
-			bytes[i] -= base[i] & bytes[i]
-		}
-		low := binary.BigEndian.Uint32(bytes[len(bytes)-4:])
-
-		return int(low), low < maxHostPart
+	all := network.Prefixes()
+	if len(all) == 0 {
+		return 0, false
 	}
+	bytes, base := all[0].Addr().AsSlice(), all[0].Masked().Addr().AsSlice()
+	for i := range bytes {
+		bytes[i] -= base[i] & bytes[i]
+	}
+	low := binary.BigEndian.Uint32(bytes[len(bytes)-4:])
 
-	return 0, false
+	return int(low), low < maxHostPart
 }
 
 // moveAddresses turns the pool's first addresses into those of the node that stands by further on.
