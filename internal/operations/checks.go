@@ -112,7 +112,7 @@ func (l *look) inKubernetes(
 }
 
 func apiAnswers(ctx context.Context, l *look) *finding {
-	return l.onEach(ctx, l.cluster.Members, func(ctx context.Context, api Talos, m Member) *finding {
+	return l.onEach(ctx, l.cluster.up(l.cluster.Members), func(ctx context.Context, api Talos, m Member) *finding {
 		if _, err := api.Version(ctx, m.Address); err != nil {
 			return &finding{
 				reason: err,
@@ -126,7 +126,7 @@ func apiAnswers(ctx context.Context, l *look) *finding {
 }
 
 func nodesBooted(ctx context.Context, l *look) *finding {
-	return l.onEach(ctx, l.cluster.Members, func(ctx context.Context, api Talos, m Member) *finding {
+	return l.onEach(ctx, l.cluster.up(l.cluster.Members), func(ctx context.Context, api Talos, m Member) *finding {
 		stage, unmet, err := api.Stage(ctx, m.Address)
 		if err != nil {
 			return &finding{reason: err, hint: "talosctl -n " + m.Address + " get machinestatus"}
@@ -145,12 +145,12 @@ func nodesBooted(ctx context.Context, l *look) *finding {
 }
 
 func kubelets(ctx context.Context, l *look) *finding {
-	return l.service(ctx, "kubelet", l.cluster.Members)
+	return l.service(ctx, "kubelet", l.cluster.up(l.cluster.Members))
 }
 
 func serviceOnControlPlanes(id string) func(context.Context, *look) *finding {
 	return func(ctx context.Context, l *look) *finding {
-		return l.service(ctx, id, l.cluster.ControlPlanes())
+		return l.service(ctx, id, l.cluster.up(l.cluster.ControlPlanes()))
 	}
 }
 
@@ -190,7 +190,7 @@ func serviceHealthy(services map[string]Service, id string) error {
 func etcdMembers(ctx context.Context, l *look) *finding {
 	planes := l.cluster.ControlPlanes()
 
-	return l.onEach(ctx, planes, func(ctx context.Context, api Talos, m Member) *finding {
+	return l.onEach(ctx, l.cluster.up(planes), func(ctx context.Context, api Talos, m Member) *finding {
 		members, err := api.EtcdMembers(ctx, m.Address)
 		if err == nil {
 			err = sameMembers(planes, members)
@@ -229,7 +229,7 @@ func (e EtcdMember) Is(m Member) bool {
 }
 
 func staticPods(ctx context.Context, l *look) *finding {
-	return l.onEach(ctx, l.cluster.ControlPlanes(), func(ctx context.Context, api Talos, m Member) *finding {
+	return l.onEach(ctx, l.cluster.up(l.cluster.ControlPlanes()), func(ctx context.Context, api Talos, m Member) *finding {
 		hint := fmt.Sprintf("talosctl -n %s containers -k; talosctl -n %s get staticpodstatus", m.Address, m.Address)
 		pods, err := api.StaticPods(ctx, m.Address)
 		if err != nil {

@@ -46,7 +46,7 @@ func (l *look) onNodes(ctx context.Context, ask func(map[string]corev1.Node) *fi
 
 func nodesRegistered(ctx context.Context, l *look) *finding {
 	return l.onNodes(ctx, func(nodes map[string]corev1.Node) *finding {
-		for _, m := range l.cluster.Members {
+		for _, m := range l.cluster.up(l.cluster.Members) {
 			if _, ok := nodes[m.Hostname]; !ok {
 				return &finding{
 					node: m.String(), reason: errors.New("Kubernetes has no node " + m.Hostname),
@@ -61,7 +61,7 @@ func nodesRegistered(ctx context.Context, l *look) *finding {
 
 func nodesReady(ctx context.Context, l *look) *finding {
 	return l.onNodes(ctx, func(nodes map[string]corev1.Node) *finding {
-		for _, m := range l.cluster.Members {
+		for _, m := range l.cluster.up(l.cluster.Members) {
 			if err := nodeReady(nodes[m.Hostname]); err != nil {
 				return &finding{
 					node: m.String(), reason: err,
@@ -89,7 +89,7 @@ func nodeReady(n corev1.Node) error {
 
 func nodesSchedulable(ctx context.Context, l *look) *finding {
 	return l.onNodes(ctx, func(nodes map[string]corev1.Node) *finding {
-		for _, m := range l.cluster.Members {
+		for _, m := range l.cluster.up(l.cluster.Members) {
 			if nodes[m.Hostname].Spec.Unschedulable {
 				return &finding{
 					node: m.String(), reason: errors.New("the node is cordoned"),
@@ -111,7 +111,7 @@ func kubeProxy(ctx context.Context, l *look) *finding {
 		if err != nil {
 			return &finding{reason: err, hint: hint}
 		}
-		if err := daemonSetReady(d, len(l.cluster.Members)); err != nil {
+		if err := daemonSetReady(d, len(l.cluster.Members), len(l.cluster.Down)); err != nil {
 			return &finding{reason: err, hint: hint}
 		}
 
@@ -119,9 +119,10 @@ func kubeProxy(ctx context.Context, l *look) *finding {
 	})
 }
 
-func daemonSetReady(d *appsv1.DaemonSet, nodes int) error {
+// daemonSetReady is nil when a pod is ready on every node but those that are down.
+func daemonSetReady(d *appsv1.DaemonSet, nodes, down int) error {
 	s := d.Status
-	if s.ObservedGeneration < d.Generation || s.NumberReady < s.DesiredNumberScheduled ||
+	if s.ObservedGeneration < d.Generation || int(s.NumberReady) < int(s.DesiredNumberScheduled)-down ||
 		int(s.DesiredNumberScheduled) < nodes {
 		return fmt.Errorf("%d of %d pods of daemonset %s are ready", s.NumberReady, max(int(s.DesiredNumberScheduled), nodes), d.Name)
 	}

@@ -35,6 +35,15 @@ type Cluster struct {
 	KubeProxy bool
 	// CoreDNS says that Talos's CoreDNS runs.
 	CoreDNS bool
+	// Down are members that nobody expects to answer now.
+	Down []Member
+}
+
+// up are the members that are expected to answer.
+func (c Cluster) up(members []Member) []Member {
+	return slices.DeleteFunc(slices.Clone(members), func(m Member) bool {
+		return slices.ContainsFunc(c.Down, func(d Member) bool { return d.Name == m.Name })
+	})
 }
 
 // ControlPlanes are the members that run etcd, in the order of Members.

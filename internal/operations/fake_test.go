@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -31,6 +32,11 @@ type node struct {
 	services map[string]operations.Service
 	members  []operations.EtcdMember
 	pods     []operations.StaticPod
+
+	schematic string
+	boots     int
+	// upgrade is what the node does when asked; by default it boots what the image's name says.
+	upgrade func(n *node, image string) error
 }
 
 // cluster is a cluster without machines: nodes by address, and a Kubernetes API in memory.
@@ -39,6 +45,8 @@ type cluster struct {
 	nodes      map[string]*node
 	kubernetes kubernetes.Interface
 	noAccess   error
+	// upgraded are the upgrades asked for: "node image".
+	upgraded []string
 }
 
 // change does something to a node while others look.
@@ -96,6 +104,36 @@ func (c *cluster) StaticPods(ctx context.Context, address string) ([]operations.
 	return ask(ctx, c, address, func(n *node) []operations.StaticPod { return n.pods })
 }
 
+func (c *cluster) Schematic(ctx context.Context, address string) (string, error) {
+	return ask(ctx, c, address, func(n *node) string { return n.schematic })
+}
+
+func (c *cluster) BootID(ctx context.Context, address string) (string, error) {
+	return ask(ctx, c, address, func(n *node) string { return fmt.Sprint(n.boots) })
+}
+
+func (c *cluster) Upgrade(ctx context.Context, address, image string) error {
+	c.mu.Lock()
+	c.upgraded = append(c.upgraded, address+" "+image)
+	c.mu.Unlock()
+	err, unreachable := ask(ctx, c, address, func(n *node) error {
+		if n.upgrade != nil {
+			return n.upgrade(n, image)
+		}
+		n.boot(image)
+
+		return nil
+	})
+
+	return errors.Join(err, unreachable)
+}
+
+// boot is a reboot into an image named "schematic:version".
+func (n *node) boot(image string) {
+	n.schematic, n.version, _ = strings.Cut(image, ":")
+	n.boots++
+}
+
 // address of the i-th node, counted from 1.
 func address(i int) string { return fmt.Sprintf("10.0.0.%d", i) }
 
@@ -121,7 +159,7 @@ func healthy(d operations.Cluster, objects ...runtime.Object) *cluster {
 	}
 	for _, m := range d.Members {
 		n := &node{
-			version: "v1.12.4", stage: "running",
+			version: "v1.12.4", stage: "running", schematic: "plain",
 			services: map[string]operations.Service{"kubelet": {State: "Running", Healthy: true}},
 		}
 		if m.ControlPlane {

@@ -51,6 +51,13 @@ type Talos interface {
 	EtcdMembers(ctx context.Context, address string) ([]EtcdMember, error)
 	// StaticPods are the control plane pods of a node.
 	StaticPods(ctx context.Context, address string) ([]StaticPod, error)
+	// Schematic is the id of the schematic that the node's image was made from; empty when the image
+	// does not say.
+	Schematic(ctx context.Context, address string) (string, error)
+	// BootID is another after every boot.
+	BootID(ctx context.Context, address string) (string, error)
+	// Upgrade starts to install the image and to reboot into it; it returns before that is done.
+	Upgrade(ctx context.Context, address, image string) error
 }
 
 // Access opens the APIs of one cluster.

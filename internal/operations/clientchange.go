@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package operations
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/cosi-project/runtime/pkg/safe"
+	"github.com/siderolabs/talos/pkg/machinery/client"
+	"github.com/siderolabs/talos/pkg/machinery/resources/runtime"
+)
+
+// schematicExtension is the extension by which the Image Factory writes the schematic into an image.
+const schematicExtension = "schematic"
+
+// Schematic is the id of the schematic that the node's image was made from.
+func (c *Client) Schematic(ctx context.Context, address string) (string, error) {
+	node, err := c.node(ctx, address)
+	if err != nil {
+		return "", err
+	}
+	extensions, err := safe.StateListAll[*runtime.ExtensionStatus](ctx, node.COSI)
+	if err != nil {
+		return "", fmt.Errorf("asking for the extensions: %w", err)
+	}
+	for e := range extensions.All() {
+		if e.TypedSpec().Metadata.Name == schematicExtension {
+			return e.TypedSpec().Metadata.Version, nil
+		}
+	}
+
+	return "", nil
+}
+
+// bootIDFile is where Linux says which boot this is.
+const bootIDFile = "/proc/sys/kernel/random/boot_id"
+
+// BootID is another after every boot.
+func (c *Client) BootID(ctx context.Context, address string) (string, error) {
+	node, err := c.node(ctx, address)
+	if err != nil {
+		return "", err
+	}
+	file, err := node.Read(ctx, bootIDFile)
+	if err != nil {
+		return "", fmt.Errorf("asking which boot it is: %w", err)
+	}
+	defer file.Close() //nolint:errcheck // nothing was written
+	id, err := io.ReadAll(file)
+	if err != nil {
+		return "", fmt.Errorf("asking which boot it is: %w", err)
+	}
+
+	return strings.TrimSpace(string(id)), nil
+}
+
+// Upgrade starts to install the image and to reboot into it.
+func (c *Client) Upgrade(ctx context.Context, address, image string) error {
+	node, err := c.node(ctx, address)
+	if err != nil {
+		return err
+	}
+	if _, err := node.UpgradeWithOptions(ctx, client.WithUpgradeImage(image)); err != nil {
+		return fmt.Errorf("asking for the upgrade to %s: %w", image, err)
+	}
+
+	return nil
+}

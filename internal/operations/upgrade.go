@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package operations
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/talos-proxmox/talos-proxmox/internal/versions"
+)
+
+// Image is the Talos that a node is to run.
+type Image struct {
+	// Version of Talos, "v1.12.4".
+	Version string
+	// Schematic is the id of its schematic; empty when any will do.
+	Schematic string
+	// Installer is the container image that installs it.
+	Installer string
+}
+
+// Upgrade brings one node to another image, in place.
+type Upgrade struct {
+	// Access opens the cluster.
+	Access Access
+	// Cluster is what is supposed to run.
+	Cluster Cluster
+	// Gate lets the node go down.
+	Gate *Gate
+	// Drain says how the node is emptied before.
+	Drain Drain
+	// Patience bounds the node's own upgrade, its reboot included, and then each look at health.
+	Patience Patience
+	// Report gets a line for each step.
+	Report func(string)
+}
+
+// Run upgrades the node unless it runs the image already: it waits for its turn and a healthy cluster,
+// drains the node, has it install the image, waits until it is back with it, and lets pods onto it
+// again. Whatever was done before is found and not done again, so that an interrupted upgrade is
+// repeated by running it again. The error says which step failed and what to do.
+func (u Upgrade) Run(ctx context.Context, m Member, image Image) error {
+	api, err := u.Access.Talos(ctx)
+	if err != nil {
+		return fmt.Errorf("upgrading node %s: %w", m, err)
+	}
+	runs, err := u.runs(ctx, api, m)
+	if err != nil {
+		return fmt.Errorf("upgrading node %s: asking what it runs: %w\n"+
+			"  nothing was changed; when it answers again, run `pulumi up` again", m, err)
+	}
+	if same(runs, image) {
+		u.Report(fmt.Sprintf("%s runs Talos %s already", m.Name, runs))
+
+		return u.uncordon(ctx, m)
+	}
+	if err := mayStep(runs.Version, image.Version); err != nil {
+		return fmt.Errorf("upgrading node %s: %w", m, err)
+	}
+
+	// An interrupted run may have left it cordoned, which the look at the cluster would find.
+	if err := u.uncordon(ctx, m); err != nil {
+		return err
+	}
+	turn, cancel := context.WithTimeout(ctx, u.turnTimeout())
+	defer cancel()
+	if err := u.Gate.Enter(turn, m, u.healthyBut(m, false)); err != nil {
+		return fmt.Errorf("upgrading node %s: %w", m, err)
+	}
+	u.Report(fmt.Sprintf("%s goes from Talos %s to %s", m.Name, runs, image))
+	if err := u.change(ctx, api, m, image); err != nil {
+		err = fmt.Errorf("upgrading node %s: %w", m, err)
+		u.Gate.Fail(m, err)
+
+		return err
+	}
+	if err := u.Gate.Leave(ctx, m, u.healthyBut(m, true)); err != nil {
+		return fmt.Errorf("upgrading node %s: %w", m, err)
+	}
+
+	return nil
+}
+
+// turnTimeout bounds the wait for a turn: every other node may take its whole time before.
+func (u Upgrade) turnTimeout() time.Duration {
+	return time.Duration(len(u.Cluster.Members)) * (u.Drain.Timeout + 2*u.Patience.Timeout)
+}
+
+// change takes the node down and waits until it is back.
+func (u Upgrade) change(ctx context.Context, api Talos, m Member, image Image) error {
+	kubernetes, err := u.Access.Kubernetes(ctx)
+	if err != nil {
+		return err
+	}
+	if err := u.Drain.Empty(ctx, kubernetes, m.Hostname, u.Report); err != nil {
+		// The node did not go down: give it back.
+		return errors.Join(err, Uncordon(context.WithoutCancel(ctx), kubernetes, m.Hostname))
+	}
+	boot, err := api.BootID(ctx, m.Address)
+	if err != nil {
+		return err
+	}
+	if err := api.Upgrade(ctx, m.Address, image.Installer); err != nil {
+		return errors.Join(err, Uncordon(context.WithoutCancel(ctx), kubernetes, m.Hostname))
+	}
+	u.Report(fmt.Sprintf("%s installs %s and reboots", m.Name, image.Installer))
+	if err := u.waitForImage(ctx, api, m, image, boot); err != nil {
+		return err
+	}
+
+	return Uncordon(ctx, kubernetes, m.Hostname)
+}
+
+// waitForImage waits until the node runs the image. A node that came back with another one has not
+// taken it: it went back by itself.
+func (u Upgrade) waitForImage(ctx context.Context, api Talos, m Member, image Image, boot string) error {
+	waiting, cancel := context.WithTimeout(ctx, u.Patience.Timeout)
+	defer cancel()
+
+	var last error
+	err := poll(waiting, u.Patience.Interval, func(ctx context.Context) (bool, error) {
+		calling, cancel := context.WithTimeout(ctx, u.Patience.Call)
+		defer cancel()
+		now, err := api.BootID(calling, m.Address)
+		if err != nil || now == boot {
+			last = cmp.Or(err, errors.New("it has not rebooted yet"))
+
+			return false, nil
+		}
+		runs, err := u.runs(calling, api, m)
+		if err != nil {
+			last = err
+
+			return false, nil
+		}
+		if !same(runs, image) {
+			return false, fmt.Errorf("it came back with Talos %s instead of %s: it could not boot the new image and went back\n"+
+				"  look at: the console of %s; talosctl -n %s dmesg", runs, image, m.Name, m.Address)
+		}
+		u.Report(fmt.Sprintf("%s is back with Talos %s", m.Name, runs))
+
+		return true, nil
+	})
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		return fmt.Errorf("it is not back with Talos %s after %s: %w\n  look at: the console of %s; "+
+			"when it is back, run `pulumi up` again", image, u.Patience.Timeout, last, m.Name)
+	}
+
+	return err
+}
+
+// healthyBut looks at the cluster without the nodes that are down; and without the node itself before
+// its turn, when it may be what is to be repaired.
+func (u Upgrade) healthyBut(m Member, itself bool) func(context.Context, []Member) error {
+	return func(ctx context.Context, down []Member) error {
+		c := u.Cluster
+		c.Down = slices.Clone(down)
+		if !itself && !m.ControlPlane {
+			c.Down = append(c.Down, m)
+		}
+
+		return WaitHealthy(ctx, u.Access, c, u.Patience, u.Report)
+	}
+}
+
+// runs is the image that the node runs.
+func (u Upgrade) runs(ctx context.Context, api Talos, m Member) (Image, error) {
+	calling, cancel := context.WithTimeout(ctx, u.Patience.Call)
+	defer cancel()
+	version, err := api.Version(calling, m.Address)
+	if err != nil {
+		return Image{}, err
+	}
+	schematic, err := api.Schematic(calling, m.Address)
+
+	return Image{Version: version, Schematic: schematic}, err
+}
+
+// uncordon gives a node back whose upgrade was interrupted after its reboot.
+func (u Upgrade) uncordon(ctx context.Context, m Member) error {
+	kubernetes, err := u.Access.Kubernetes(ctx)
+	if err != nil {
+		return fmt.Errorf("upgrading node %s: %w", m, err)
+	}
+
+	return Uncordon(ctx, kubernetes, m.Hostname)
+}
+
+// String is "v1.12.4 (ce4c980550dd)".
+func (i Image) String() string {
+	if i.Schematic == "" {
+		return i.Version
+	}
+
+	return fmt.Sprintf("%s (%s)", i.Version, i.Schematic[:min(len(i.Schematic), 12)])
+}
+
+func same(runs, wanted Image) bool {
+	return runs.Version == wanted.Version && (wanted.Schematic == "" || runs.Schematic == wanted.Schematic)
+}
+
+// mayStep is nil when Talos can go from one version to the other in one step.
+func mayStep(from, to string) error {
+	running, err := versions.ParseTalos(from)
+	if err != nil {
+		return err //nolint:wrapcheck // says everything
+	}
+	wanted, err := versions.ParseTalos(to)
+	if err != nil {
+		return err //nolint:wrapcheck // says everything
+	}
+
+	return versions.TalosStep(running, wanted) //nolint:wrapcheck // says where to go first
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package operations_test
+
+import (
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/talos-proxmox/talos-proxmox/internal/operations"
+)
+
+// newer is the image that tests upgrade to.
+var newer = operations.Image{Version: "v1.12.5", Schematic: "plain", Installer: "plain:v1.12.5"}
+
+// upgrading is an upgrade in a fake cluster, and the lines that it reports.
+func upgrading(c *cluster, d operations.Cluster) (operations.Upgrade, func() []string) {
+	var mu sync.Mutex
+	var lines []string
+
+	return operations.Upgrade{
+			Access: c, Cluster: d, Gate: operations.NewGate(1),
+			Drain:    operations.Drain{Timeout: 50 * time.Millisecond, Interval: time.Millisecond},
+			Patience: operations.Patience{Timeout: 100 * time.Millisecond, Interval: time.Millisecond, Call: time.Second},
+			Report: func(line string) {
+				mu.Lock()
+				defer mu.Unlock()
+				lines = append(lines, line)
+			},
+		}, func() []string {
+			mu.Lock()
+			defer mu.Unlock()
+
+			return lines
+		}
+}
+
+func unschedulable(t *testing.T, c *cluster, node string) bool {
+	t.Helper()
+	n, err := c.kubernetes.CoreV1().Nodes().Get(t.Context(), node, metav1.GetOptions{})
+	require.NoError(t, err)
+
+	return n.Spec.Unschedulable
+}
+
+func TestUpgradeTakesOneNodeToAnotherImage(t *testing.T) {
+	t.Parallel()
+
+	d := described(3, 1)
+	c := healthy(d)
+	u, lines := upgrading(c, d)
+
+	require.NoError(t, u.Run(t.Context(), d.Members[1], newer))
+
+	assert.Equal(t, []string{"10.0.0.2 plain:v1.12.5"}, c.upgraded)
+	assert.Equal(t, "v1.12.5", c.nodes[address(2)].version)
+	assert.False(t, unschedulable(t, c, "node-2"), "pods may come again")
+	assert.Equal(t, []string{
+		`cluster "test" is healthy: 4 nodes`,
+		"node-2 goes from Talos v1.12.4 (plain) to v1.12.5 (plain)",
+		"node-2 installs plain:v1.12.5 and reboots",
+		"node-2 is back with Talos v1.12.5 (plain)",
+		`cluster "test" is healthy: 4 nodes`,
+	}, lines())
+}
+
+func TestUpgradeOfTheSchematicAlone(t *testing.T) {
+	t.Parallel()
+
+	d := described(1, 0)
+	c := healthy(d)
+	u, _ := upgrading(c, d)
+
+	require.NoError(t, u.Run(t.Context(), d.Members[0],
+		operations.Image{Version: "v1.12.4", Schematic: "gpu", Installer: "gpu:v1.12.4"}))
+
+	assert.Equal(t, "gpu", c.nodes[address(1)].schematic)
+}
+
+func TestUpgradeLeavesANodeAloneThatIsRight(t *testing.T) {
+	t.Parallel()
+
+	d := described(1, 1)
+	c := healthy(d)
+	c.nodes[address(2)].version = "v1.12.5"
+	// An earlier run was interrupted after the reboot.
+	_, err := c.kubernetes.CoreV1().Nodes().Patch(t.Context(), "node-2", "application/strategic-merge-patch+json",
+		[]byte(`{"spec":{"unschedulable":true}}`), metav1.PatchOptions{})
+	require.NoError(t, err)
+	u, lines := upgrading(c, d)
+
+	require.NoError(t, u.Run(t.Context(), d.Members[1], newer))
+
+	assert.Empty(t, c.upgraded)
+	assert.False(t, unschedulable(t, c, "node-2"))
+	assert.Equal(t, []string{"node-2 runs Talos v1.12.5 (plain) already"}, lines())
+}
+
+func TestUpgradeRefusesToSkipVersions(t *testing.T) {
+	t.Parallel()
+
+	d := described(1, 0)
+	c := healthy(d)
+	c.nodes[address(1)].version = "v1.9.5"
+	u, _ := upgrading(c, d)
+
+	err := u.Run(t.Context(), d.Members[0], newer)
+
+	assert.ErrorContains(t, err, "upgrading node node-1 (10.0.0.1): Talos v1.9.5 cannot be upgraded to v1.12.5 in one step")
+	assert.Empty(t, c.upgraded)
+}
+
+func TestUpgradeStopsAtTheFirstNodeThatFails(t *testing.T) {
+	t.Parallel()
+
+	for name, test := range map[string]struct {
+		prepare func(*cluster)
+		want    string
+		asked   int
+	}{
+		"the cluster is not well before": {
+			func(c *cluster) { c.nodes[address(3)].stage = "booting" },
+			"upgrading node node-1 (10.0.0.1): before node node-1 (10.0.0.1) goes down: cluster \"test\" is not healthy after 0s: " +
+				"check \"every node has finished booting\" fails on node node-3 (10.0.0.3): the machine is in stage \"booting\"",
+			0,
+		},
+		"Talos refuses": {
+			func(c *cluster) {
+				c.nodes[address(1)].upgrade = func(*node, string) error { return errors.New("etcd member is not healthy") }
+			},
+			"upgrading node node-1 (10.0.0.1): etcd member is not healthy",
+			1,
+		},
+		"the node went back": {
+			func(c *cluster) {
+				c.nodes[address(1)].upgrade = func(n *node, _ string) error { n.boot("plain:v1.12.4"); return nil }
+			},
+			"upgrading node node-1 (10.0.0.1): it came back with Talos v1.12.4 (plain) instead of v1.12.5 (plain): " +
+				"it could not boot the new image and went back\n  look at: the console of node-1; talosctl -n 10.0.0.1 dmesg",
+			1,
+		},
+		"the node stays away": {
+			func(c *cluster) {
+				c.nodes[address(1)].upgrade = func(n *node, _ string) error { n.silent = true; return nil }
+			},
+			"upgrading node node-1 (10.0.0.1): it is not back with Talos v1.12.5 (plain) after 100ms: connection refused\n" +
+				"  look at: the console of node-1; when it is back, run `pulumi up` again",
+			1,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			d := described(3, 0)
+			c := healthy(d)
+			test.prepare(c)
+			u, _ := upgrading(c, d)
+
+			require.ErrorContains(t, u.Run(t.Context(), d.Members[0], newer), test.want)
+
+			var closed *operations.Closed
+			require.ErrorAs(t, u.Run(t.Context(), d.Members[1], newer), &closed, "nobody else gets a turn")
+			assert.Len(t, c.upgraded, test.asked)
+			if test.want == "upgrading node node-1 (10.0.0.1): etcd member is not healthy" {
+				assert.False(t, unschedulable(t, c, "node-1"), "it did not go down: it is given back")
+			}
+		})
+	}
+}
