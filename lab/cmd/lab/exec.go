@@ -52,6 +52,9 @@ func execute(o options, command []string) error {
 		env.set("PULUMI_DEBUG_PROVIDERS", servers.providers)
 	}
 
+	files := rememberStackFiles(".")
+	defer files.forgetSalt()
+
 	return runCommand(command, env)
 }
 
