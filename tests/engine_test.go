@@ -145,10 +145,10 @@ func (s *site) stackFile(path string, edits ...string) string {
 	return copied
 }
 
-// create makes a stack of that name from a stack file of its own.
-func (s *site) create(stack, file string) {
+// create makes a stack of that name.
+func (s *site) create(stack string) {
 	s.t.Helper()
-	s.must("pulumi", "stack", "init", stack, "--config-file", file)
+	s.must("pulumi", "stack", "init", stack)
 }
 
 // status is what the lab says of its site.
