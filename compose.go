@@ -63,19 +63,20 @@ func readFile(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// installersOf are the nodes' installer images, by node.
-func installersOf(cfg spec.Config) (map[string]string, error) {
-	installers := map[string]string{}
+// imagesOf are the nodes' installer images and the ids of their schematics, by node.
+func imagesOf(cfg spec.Config) (installers, schematics map[string]string, err error) {
+	installers, schematics = map[string]string{}, map[string]string{}
 	for _, n := range cfg.Nodes {
 		img := cfg.Image(n)
 		schematic, err := image.Resolve(img, *cfg.Talos.Version, readFile)
 		if err != nil {
-			return nil, fmt.Errorf("image of node %q: %w", n.Name, err)
+			return nil, nil, fmt.Errorf("image of node %q: %w", n.Name, err)
 		}
+		schematics[n.Name] = schematic.ID
 		installers[n.Name] = image.Installer(img, schematic.ID, *cfg.Talos.Version)
 	}
 
-	return installers, nil
+	return installers, schematics, nil
 }
 
 // charts are the chart archives: from the project's cache, which is filled where one is missing.
@@ -153,7 +154,8 @@ func registerImages(ctx *pulumi.Context, cfg spec.Config, p *providers) (map[str
 }
 
 func registerNodes(
-	ctx *pulumi.Context, cfg spec.Config, images map[string]*components.TalosImage, p *providers,
+	ctx *pulumi.Context, cfg spec.Config, images map[string]*components.TalosImage,
+	secrets *components.TalosSecrets, p *providers,
 ) (map[string]*components.ProxmoxNode, error) {
 	nodes := map[string]*components.ProxmoxNode{}
 	for _, n := range cfg.Nodes {
@@ -161,9 +163,14 @@ func registerNodes(
 		if err != nil {
 			return nil, err
 		}
+		guard, err := secrets.Guard(ctx, n.Name)
+		if err != nil {
+			return nil, err
+		}
 		made, err := components.NewProxmoxNode(ctx, *cfg.Cluster.Name+"-"+n.Name, &components.ProxmoxNodeArgs{
 			Cluster: cfg.Cluster, Node: n, Image: cfg.Image(n), ImageFileID: file,
 			Proxmox: cfg.Proxmox, Lifecycle: cfg.Lifecycle,
+			After: []pulumi.Resource{secrets}, Hooks: guard,
 		}, p.proxmoxAndTalos)
 		if err != nil {
 			return nil, err

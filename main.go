@@ -29,11 +29,13 @@ func run(ctx *pulumi.Context, s *stack.Stack) error {
 	if err := components.KeepSecure(ctx, s.SecureValues); err != nil {
 		return err
 	}
-	installers, err := installersOf(cfg)
+	installers, schematics, err := imagesOf(cfg)
 	if err != nil {
 		return err
 	}
-	talos := &components.TalosClusterArgs{Config: cfg, Installers: installers, Charts: charts(), ReadFile: readFile}
+	talos := &components.TalosClusterArgs{
+		Config: cfg, Installers: installers, Schematics: schematics, Charts: charts(), ReadFile: readFile,
+	}
 	if err := talos.Check(ctx.Context(), name); err != nil {
 		return err
 	}
@@ -50,7 +52,7 @@ func run(ctx *pulumi.Context, s *stack.Stack) error {
 	if err != nil {
 		return err
 	}
-	nodes, err := registerNodes(ctx, cfg, images, providers)
+	nodes, err := registerNodes(ctx, cfg, images, talos.Secrets, providers)
 	if err != nil {
 		return err
 	}

@@ -15,8 +15,20 @@ import (
 func registerHook(
 	ctx *pulumi.Context, component, name, what string, run pulumi.ResourceHookFunction,
 ) (*pulumi.ResourceHook, error) {
-	id := hookID(component, name, what)
-	hook, err := ctx.RegisterResourceHook(id, run, nil)
+	return registerHookWith(ctx, hookID(component, name, what), run, nil)
+}
+
+// registerPlanHook registers a hook that runs at preview too.
+func registerPlanHook(
+	ctx *pulumi.Context, component, name, what string, run pulumi.ResourceHookFunction,
+) (*pulumi.ResourceHook, error) {
+	return registerHookWith(ctx, hookID(component, name, what), run, &pulumi.ResourceHookOptions{OnDryRun: true})
+}
+
+func registerHookWith(
+	ctx *pulumi.Context, id string, run pulumi.ResourceHookFunction, opts *pulumi.ResourceHookOptions,
+) (*pulumi.ResourceHook, error) {
+	hook, err := ctx.RegisterResourceHook(id, run, opts)
 	if err != nil {
 		return nil, fmt.Errorf("registering hook %q: %w", id, err)
 	}

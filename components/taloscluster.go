@@ -4,6 +4,7 @@
 package components
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -35,6 +36,9 @@ type TalosClusterArgs struct {
 	Machines map[string]pulumi.Resource
 	// Installers are the installer images by node name; Talos's plain installer when missing.
 	Installers map[string]string
+	// Schematics are the ids of the images' schematics by node name; where one is missing only the
+	// version of Talos decides whether the node has to be upgraded.
+	Schematics map[string]string
 	// Charts holds the chart archives of what the cluster gets at day 0.
 	Charts manifests.Cache
 	// ReadFile reads a file relative to the project directory; needed where patches or manifests are
@@ -121,7 +125,7 @@ func NewTalosCluster(
 	if err != nil {
 		return nil, err
 	}
-	if err := c.bootstrapAndOpen(ctx, name, applies, digests, args.Machines); err != nil {
+	if err := c.bootstrapAndOpen(ctx, name, args, applies, digests); err != nil {
 		return nil, err
 	}
 	c.Endpoint = pulumi.String(cfg.Endpoint()).ToStringOutput()
@@ -135,8 +139,8 @@ func NewTalosCluster(
 
 // bootstrapAndOpen registers what comes after the nodes have their configuration.
 func (c *TalosCluster) bootstrapAndOpen(
-	ctx *pulumi.Context, name string, applies map[string]*machine.ConfigurationApply,
-	digests pulumi.StringMap, machines map[string]pulumi.Resource,
+	ctx *pulumi.Context, name string, args *TalosClusterArgs,
+	applies map[string]*machine.ConfigurationApply, digests pulumi.StringMap,
 ) error {
 	before := make([]pulumi.Resource, 0, len(applies)+1)
 	for _, n := range c.config.Nodes {
@@ -150,7 +154,11 @@ func (c *TalosCluster) bootstrapAndOpen(
 		before = append(before, bootstrap)
 	}
 
-	ready, err := c.ready(ctx, name, digests, before, machines)
+	upgraded, err := c.upgrades(ctx, name, args, applies)
+	if err != nil {
+		return err
+	}
+	ready, err := c.ready(ctx, name, digests, append(upgraded, before...), args.Machines)
 	if err != nil {
 		return err
 	}
@@ -178,13 +186,23 @@ func checkTalosCluster(
 	if err != nil {
 		return nil, fmt.Errorf("cluster %q: %w", name, err)
 	}
-	in := machineconfig.Input{Config: cfg, Manifests: list, Installer: args.Installers, ReadFile: args.ReadFile}
+	in := machineconfig.Input{Config: cfg, Manifests: list, Installer: installersFor(cfg, args.Installers), ReadFile: args.ReadFile}
 	if in.Config.Manifests.Extra, err = manifests.ExtraURLs(cfg); err != nil {
 		return nil, fmt.Errorf("cluster %q: %w", name, err)
 	}
 	machineconfig.Check(in, &problems)
 
 	return &checkedCluster{in: in, day: day}, problems.Err("cluster " + name)
+}
+
+// installersFor are the nodes' installer images: those given, else Talos's plain one.
+func installersFor(cfg spec.Config, given map[string]string) map[string]string {
+	installers := make(map[string]string, len(cfg.Nodes))
+	for _, n := range cfg.Nodes {
+		installers[n.Name] = cmp.Or(given[n.Name], "ghcr.io/siderolabs/installer:"+spec.Or(cfg.Talos.Version, ""))
+	}
+
+	return installers
 }
 
 // validateMachines finds nodes without a machine, where machines are given.
@@ -208,13 +226,18 @@ func clusterOf(cfg spec.Config) operations.Cluster {
 		CoreDNS:        cfg.Manifests.CoreDNS == nil || !spec.Or(cfg.Manifests.CoreDNS.Disabled, false),
 	}
 	for _, n := range cfg.Nodes {
-		c.Members = append(c.Members, operations.Member{
-			Name: n.Name, Hostname: spec.Or(n.Hostname, n.Name),
-			Address: n.Address().String(), ControlPlane: n.IsControlPlane(),
-		})
+		c.Members = append(c.Members, memberOf(n))
 	}
 
 	return c
+}
+
+// memberOf is what operations need to know about a node.
+func memberOf(n spec.NamedNode) operations.Member {
+	return operations.Member{
+		Name: n.Name, Hostname: spec.Or(n.Hostname, n.Name),
+		Address: n.Address().String(), ControlPlane: n.IsControlPlane(),
+	}
 }
 
 // duration is a setting as Go's duration.

@@ -12,6 +12,7 @@ import (
 	"github.com/siderolabs/talos/pkg/machinery/config/generate/secrets"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/machineconfig"
+	"github.com/talos-proxmox/talos-proxmox/internal/operations"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -26,8 +27,10 @@ type TalosSecrets struct {
 	// Talosconfig of an administrator, a secret; known as soon as the secrets are.
 	Talosconfig pulumi.StringOutput `pulumi:"talosconfig"`
 
+	name   string
 	config spec.Config
 	access *lateAccess
+	gate   *operations.Gate
 	// resource that keeps them in state.
 	resource pulumi.Resource
 	// bundle resolves to a *secrets.Bundle.
@@ -43,7 +46,10 @@ func NewTalosSecrets(
 	ctx *pulumi.Context, name string, cfg spec.Config, opts ...pulumi.ResourceOption,
 ) (*TalosSecrets, error) {
 	cfg = cfg.WithDefaults()
-	s := &TalosSecrets{config: cfg, access: newLateAccess(clusterOf(cfg))}
+	s := &TalosSecrets{
+		name: name, config: cfg, access: newLateAccess(clusterOf(cfg)),
+		gate: operations.NewGate(spec.Or(cfg.Lifecycle.MaxUnavailable, 1)),
+	}
 	if err := ctx.RegisterComponentResource(TalosSecretsType, name, s, opts...); err != nil {
 		return nil, fmt.Errorf("registering the secrets of cluster %q: %w", name, err)
 	}

@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/versions"
@@ -63,13 +62,9 @@ func (u Upgrade) Run(ctx context.Context, m Member, image Image) error {
 		return fmt.Errorf("upgrading node %s: %w", m, err)
 	}
 
-	// An interrupted run may have left it cordoned, which the look at the cluster would find.
-	if err := u.uncordon(ctx, m); err != nil {
-		return err
-	}
 	turn, cancel := context.WithTimeout(ctx, u.turnTimeout())
 	defer cancel()
-	if err := u.Gate.Enter(turn, m, u.healthyBut(m, false)); err != nil {
+	if err := u.Gate.Enter(turn, m, u.look().Before(m)); err != nil {
 		return fmt.Errorf("upgrading node %s: %w", m, err)
 	}
 	u.Report(fmt.Sprintf("%s goes from Talos %s to %s", m.Name, runs, image))
@@ -79,7 +74,7 @@ func (u Upgrade) Run(ctx context.Context, m Member, image Image) error {
 
 		return err
 	}
-	if err := u.Gate.Leave(ctx, m, u.healthyBut(m, true)); err != nil {
+	if err := u.Gate.Leave(ctx, m, u.look().After()); err != nil {
 		return fmt.Errorf("upgrading node %s: %w", m, err)
 	}
 
@@ -154,18 +149,9 @@ func (u Upgrade) waitForImage(ctx context.Context, api Talos, m Member, image Im
 	return err
 }
 
-// healthyBut looks at the cluster without the nodes that are down; and without the node itself before
-// its turn, when it may be what is to be repaired.
-func (u Upgrade) healthyBut(m Member, itself bool) func(context.Context, []Member) error {
-	return func(ctx context.Context, down []Member) error {
-		c := u.Cluster
-		c.Down = slices.Clone(down)
-		if !itself && !m.ControlPlane {
-			c.Down = append(c.Down, m)
-		}
-
-		return WaitHealthy(ctx, u.Access, c, u.Patience, u.Report)
-	}
+// look is how the cluster is looked at before and after.
+func (u Upgrade) look() Look {
+	return Look{Access: u.Access, Cluster: u.Cluster, Patience: u.Patience, Report: u.Report}
 }
 
 // runs is the image that the node runs.

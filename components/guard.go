@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package components
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+
+	"github.com/talos-proxmox/talos-proxmox/internal/operations"
+)
+
+// editedInPlace are the settings of a VM that the Proxmox provider changes without a reboot; it
+// reboots the VM for any other.
+var editedInPlace = map[resource.PropertyKey]bool{
+	"cdrom": true, "description": true, "disks": true, "hookScriptFileId": true, "name": true, "onBoot": true,
+	"poolId": true, "protection": true, "smbios": true, "startup": true, "tags": true,
+	"timeoutClone": true, "timeoutCreate": true, "timeoutMigrate": true, "timeoutMoveDisk": true, "timeoutReboot": true,
+	"timeoutShutdownVm": true, "timeoutStartVm": true, "timeoutStopVm": true,
+}
+
+// Guard returns hooks for the machine of a node: an edit that reboots it waits for its turn, since the
+// provider edits machines in parallel, and goes ahead only while the cluster can spare the node; the
+// next one gets its turn when the node is back. Machines with these hooks must depend on the secrets.
+// Call it once for each node.
+func (s *TalosSecrets) Guard(ctx *pulumi.Context, node string) (*pulumi.ResourceHookBinding, error) {
+	at := slices.IndexFunc(s.access.cluster.Members, func(m operations.Member) bool { return m.Name == node })
+	if at < 0 {
+		return nil, fmt.Errorf("the cluster has no node %q", node)
+	}
+	m, name := s.access.cluster.Members[at], s.name
+	enter, err := registerHook(ctx, TalosSecretsType, name, "enter/"+node, s.enter(ctx, m))
+	if err != nil {
+		return nil, err
+	}
+	leave, err := registerHook(ctx, TalosSecretsType, name, "leave/"+node, s.leave(ctx, m))
+	if err != nil {
+		return nil, err
+	}
+	id := hookID(TalosSecretsType, name, "fail/"+node)
+	fail, err := ctx.RegisterErrorHook(id, func(args *pulumi.ErrorHookArgs) (bool, error) {
+		s.gate.Fail(m, errors.New(strings.Join(args.Errors, "; ")))
+
+		return false, nil // another try would not do better
+	})
+	if err != nil {
+		return nil, fmt.Errorf("registering hook %q: %w", id, err)
+	}
+
+	return &pulumi.ResourceHookBinding{
+		BeforeUpdate: []*pulumi.ResourceHook{enter}, AfterUpdate: []*pulumi.ResourceHook{leave},
+		OnError: []*pulumi.ErrorHook{fail},
+	}, nil
+}
+
+func (s *TalosSecrets) enter(ctx *pulumi.Context, m operations.Member) pulumi.ResourceHookFunction {
+	return func(args *pulumi.ResourceHookArgs) error {
+		if !reboots(args.OldInputs, args.NewInputs) {
+			return nil
+		}
+		look, err := s.look(ctx, args.URN)
+		if err != nil {
+			return err
+		}
+		if !look.Lives(ctx.Context()) {
+			return nil
+		}
+		waiting, cancel := context.WithTimeout(ctx.Context(), time.Duration(len(look.Cluster.Members))*2*look.Patience.Timeout)
+		defer cancel()
+
+		return s.gate.Enter(waiting, m, look.Before(m)) //nolint:wrapcheck // names the node
+	}
+}
+
+func (s *TalosSecrets) leave(ctx *pulumi.Context, m operations.Member) pulumi.ResourceHookFunction {
+	return func(args *pulumi.ResourceHookArgs) error {
+		look, err := s.look(ctx, args.URN)
+		if err != nil {
+			return err
+		}
+
+		return s.gate.Leave(ctx.Context(), m, look.After()) //nolint:wrapcheck // names the node
+	}
+}
+
+func (s *TalosSecrets) look(ctx *pulumi.Context, urn pulumi.URN) (operations.Look, error) {
+	remote, err := s.access.open(ctx.Context())
+	if err != nil {
+		return operations.Look{}, err
+	}
+
+	return operations.Look{
+		Access: remote, Cluster: s.access.cluster, Report: reportTo(ctx, urn),
+		Patience: operations.DefaultPatience(duration(s.config.Lifecycle.ReadyTimeout, 15*time.Minute)),
+	}, nil
+}
+
+// reboots says whether an edit of a VM makes the Proxmox provider reboot it.
+func reboots(was, now resource.PropertyMap) bool {
+	differs := func(key resource.PropertyKey) bool { return !was[key].DeepEquals(now[key]) }
+	for key := range now {
+		if !editedInPlace[key] && differs(key) {
+			return true
+		}
+	}
+	for key := range was {
+		if _, still := now[key]; !still && !editedInPlace[key] {
+			return true
+		}
+	}
+
+	return false
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package components
+
+import (
+	"testing"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+	"github.com/stretchr/testify/assert"
+)
+
+func TestRebootsKnowsWhatIsEditedInPlace(t *testing.T) {
+	t.Parallel()
+
+	was := map[string]any{"memory": map[string]any{"dedicated": 2048}, "description": "a", "cdrom": map[string]any{"fileId": "1"}}
+	for name, test := range map[string]struct {
+		key  string
+		to   any
+		want bool
+	}{
+		"memory":        {"memory", map[string]any{"dedicated": 4096}, true},
+		"a new setting": {"kvmArguments", "-foo", true},
+		"the CD":        {"cdrom", map[string]any{"fileId": "2"}, false},
+		"description":   {"description", "b", false},
+		"nothing":       {"description", "a", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			now := map[string]any{}
+			for key, value := range was {
+				now[key] = value
+			}
+			now[test.key] = test.to
+
+			assert.Equal(t, test.want, reboots(resource.NewPropertyMapFromMap(was), resource.NewPropertyMapFromMap(now)))
+			_, added := was[test.key]
+			if !added {
+				assert.True(t, reboots(resource.NewPropertyMapFromMap(now), resource.NewPropertyMapFromMap(was)), "a setting goes")
+			}
+		})
+	}
+}
+
+func TestRefuseTalosStep(t *testing.T) {
+	t.Parallel()
+
+	step := func(from, to string) *pulumi.ResourceHookArgs {
+		input := func(version string) resource.PropertyMap {
+			return resource.NewPropertyMapFromMap(map[string]any{"input": map[string]any{"talos": version}})
+		}
+
+		return &pulumi.ResourceHookArgs{OldInputs: input(from), NewInputs: input(to)}
+	}
+	refuse := refuseTalosStep("ctrl-00")
+
+	assert.NoError(t, refuse(step("v1.11.5", "v1.12.4")))
+	assert.NoError(t, refuse(step("v1.12.4", "v1.11.5")))
+	assert.ErrorContains(t, refuse(step("v1.9.5", "v1.12.4")),
+		"node ctrl-00: talos.version: Talos v1.9.5 cannot be upgraded to v1.12.4 in one step: go to v1.11 first")
+}

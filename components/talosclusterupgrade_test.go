@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package components_test
+
+import (
+	"testing"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/talos-proxmox/talos-proxmox/components"
+	"github.com/talos-proxmox/talos-proxmox/internal/pulumitest"
+	"github.com/talos-proxmox/talos-proxmox/spec"
+)
+
+func TestTalosClusterUpgradesNodesInOrder(t *testing.T) {
+	t.Parallel()
+
+	cfg := clusterConfig(3, 3)
+	cfg.Lifecycle.MaxUnavailable = spec.Ptr(2)
+	for _, preview := range []bool{true, false} {
+		m, err := makeCluster(t, preview, cfg)
+		require.NoError(t, err)
+
+		version := urn("pulumi:index:Stash", "test-")
+		for node, after := range map[string][]string{
+			"ctrl-00": nil, "ctrl-01": {"ctrl-00"}, "ctrl-02": {"ctrl-01"},
+			"work-00": {"ctrl-02"}, "work-01": {"ctrl-02"}, "work-02": {"ctrl-02", "work-00"},
+		} {
+			rpc := m.Register("test-" + node + "-version")
+			require.NotNil(t, rpc, node)
+			want := []string{urn("talos:machine/configurationApply:ConfigurationApply", "test-"+node)}
+			for _, other := range after {
+				want = append(want, version+other+"-version")
+			}
+			assert.ElementsMatch(t, want, rpc.GetDependencies(), node)
+			assert.Equal(t, []string{
+				components.TalosClusterType + "::test::step/" + node, components.TalosClusterType + "::test::upgrade/" + node,
+			}, rpc.GetHooks().GetBeforeUpdate())
+			assert.Empty(t, rpc.GetHooks().GetBeforeCreate(), "a new node is installed with its version")
+			args, _ := m.Get("test-" + node + "-version")
+			assert.Equal(t, "v1.12.4", args.Inputs["input"].ObjectValue()["talos"].StringValue())
+			assert.Contains(t, m.Register("test-ready").GetDependencies(), version+node+"-version")
+			assert.NotContains(t, m.Register("test-kubeconfig").GetDependencies(), version+node+"-version")
+		}
+	}
+}
+
+func TestTalosSecretsGuardMachines(t *testing.T) {
+	t.Parallel()
+
+	r := &pulumitest.Recorder{State: talosState(t, false)}
+	require.NoError(t, r.Run(false, func(ctx *pulumi.Context) error {
+		for _, name := range []string{"blue", "green"} {
+			s, err := components.NewTalosSecrets(ctx, name, clusterConfig(1, 0))
+			if err != nil {
+				return err
+			}
+			guard, err := s.Guard(ctx, "ctrl-00")
+			if err != nil {
+				return err
+			}
+			if _, err := pulumi.NewStash(ctx, name+"-vm", &pulumi.StashArgs{Input: pulumi.String("")},
+				pulumi.ResourceHooks(guard), pulumi.DependsOn([]pulumi.Resource{s})); err != nil {
+				return err
+			}
+			_, err = s.Guard(ctx, "nobody")
+			assert.EqualError(t, err, `the cluster has no node "nobody"`)
+		}
+
+		return nil
+	}))
+
+	for _, name := range []string{"blue", "green"} {
+		hooks := r.Register(name + "-vm").GetHooks()
+		prefix := components.TalosSecretsType + "::" + name + "::"
+		assert.Equal(t, []string{prefix + "enter/ctrl-00"}, hooks.GetBeforeUpdate())
+		assert.Equal(t, []string{prefix + "leave/ctrl-00"}, hooks.GetAfterUpdate())
+		assert.Equal(t, []string{prefix + "fail/ctrl-00"}, hooks.GetOnError())
+	}
+}
