@@ -28,6 +28,7 @@ const (
 func (n *node) runEtcd(ctx context.Context) {
 	n.services.set(serviceEtcd, statePreparing, "Running pre state", false)
 
+	waitingFor := ""
 	for ctx.Err() == nil {
 		if n.hasLeft() || n.isStopping() {
 			n.services.set(serviceEtcd, stateFinished, "Service finished", false)
@@ -40,7 +41,10 @@ func (n *node) runEtcd(ctx context.Context) {
 		if replica == nil {
 			if err := n.joinEtcd(ctx); err != nil {
 				n.services.set(serviceEtcd, statePreparing, "Running pre state", false)
-				n.console("etcd is waiting to join the cluster", "error", err)
+				if err.Error() != waitingFor { // tried many times a second: say it once
+					waitingFor = err.Error()
+					n.console("etcd is waiting to join the cluster", "error", err)
+				}
 				n.waitPoke(ctx, etcdJoinRetry)
 
 				continue
