@@ -10,7 +10,9 @@ import (
 	"strings"
 
 	"github.com/cosi-project/runtime/pkg/safe"
+	machineapi "github.com/siderolabs/talos/pkg/machinery/api/machine"
 	"github.com/siderolabs/talos/pkg/machinery/client"
+	"github.com/siderolabs/talos/pkg/machinery/constants"
 	"github.com/siderolabs/talos/pkg/machinery/resources/runtime"
 )
 
@@ -66,6 +68,38 @@ func (c *Client) Upgrade(ctx context.Context, address, image string) error {
 	}
 	if _, err := node.UpgradeWithOptions(ctx, client.WithUpgradeImage(image)); err != nil {
 		return fmt.Errorf("asking for the upgrade to %s: %w", image, err)
+	}
+
+	return nil
+}
+
+// Retire has a node leave etcd, wipe what it knows of the cluster and power off.
+func (c *Client) Retire(ctx context.Context, address string) error {
+	node, err := c.node(ctx, address)
+	if err != nil {
+		return err
+	}
+	if err := node.ResetGeneric(ctx, &machineapi.ResetRequest{
+		Graceful: true,
+		SystemPartitionsToWipe: []*machineapi.ResetPartitionSpec{
+			{Label: constants.StatePartitionLabel, Wipe: true},
+			{Label: constants.EphemeralPartitionLabel, Wipe: true},
+		},
+	}); err != nil {
+		return fmt.Errorf("asking it to leave: %w", err)
+	}
+
+	return nil
+}
+
+// RemoveEtcdMember has another node remove a member that does not answer.
+func (c *Client) RemoveEtcdMember(ctx context.Context, address string, id uint64) error {
+	node, err := c.node(ctx, address)
+	if err != nil {
+		return err
+	}
+	if err := node.EtcdRemoveMemberByID(ctx, &machineapi.EtcdRemoveMemberByIDRequest{MemberId: id}); err != nil {
+		return fmt.Errorf("removing the member of etcd: %w", err)
 	}
 
 	return nil

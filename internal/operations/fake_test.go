@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -47,6 +48,8 @@ type cluster struct {
 	noAccess   error
 	// upgraded are the upgrades asked for: "node image".
 	upgraded []string
+	// left are the nodes that left, in order.
+	left []string
 }
 
 // change does something to a node while others look.
@@ -126,6 +129,42 @@ func (c *cluster) Upgrade(ctx context.Context, address, image string) error {
 	})
 
 	return errors.Join(err, unreachable)
+}
+
+func (c *cluster) Retire(ctx context.Context, address string) error {
+	_, err := ask(ctx, c, address, func(n *node) bool { n.silent = true; return true })
+	if err != nil {
+		return err
+	}
+	c.forget(address)
+
+	return nil
+}
+
+func (c *cluster) RemoveEtcdMember(ctx context.Context, address string, id uint64) error {
+	members, err := c.EtcdMembers(ctx, address)
+	if err != nil {
+		return err
+	}
+	for _, m := range members {
+		if m.ID == id {
+			c.forget(m.Addresses[0])
+		}
+	}
+
+	return nil
+}
+
+// forget takes a node out of etcd and out of the list of those that left.
+func (c *cluster) forget(address string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.left = append(c.left, address)
+	for _, n := range c.nodes {
+		n.members = slices.DeleteFunc(slices.Clone(n.members), func(e operations.EtcdMember) bool {
+			return slices.Contains(e.Addresses, address)
+		})
+	}
 }
 
 // boot is a reboot into an image named "schematic:version".

@@ -58,6 +58,11 @@ type Talos interface {
 	BootID(ctx context.Context, address string) (string, error)
 	// Upgrade starts to install the image and to reboot into it; it returns before that is done.
 	Upgrade(ctx context.Context, address, image string) error
+	// Retire has a node leave etcd, wipe what it knows of the cluster and power off; it returns before
+	// that is done.
+	Retire(ctx context.Context, address string) error
+	// RemoveEtcdMember has another node remove a member that does not answer.
+	RemoveEtcdMember(ctx context.Context, address string, id uint64) error
 }
 
 // Access opens the APIs of one cluster.

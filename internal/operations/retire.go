@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package operations
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+)
+
+// Retire takes nodes out of a cluster for good.
+type Retire struct {
+	// Access opens the cluster.
+	Access Access
+	// Cluster is what stays.
+	Cluster Cluster
+	// Gate lets the node go down.
+	Gate *Gate
+	// Drain says how a node is emptied before.
+	Drain Drain
+	// Patience bounds each wait.
+	Patience Patience
+	// Force names nodes that are removed although they do not answer.
+	Force []string
+	// Report gets a line for each step.
+	Report func(string)
+}
+
+// Run retires the nodes one after the other, workers first: when all that stays is well, the node is
+// emptied, leaves etcd, forgets the cluster and powers off, and Kubernetes forgets it. Nodes that have
+// gone already are passed over, so that an interrupted run is repeated by running it again. A node that
+// does not answer is removed only by force.
+func (r Retire) Run(ctx context.Context, leaving []Member) error {
+	leaving = slices.Clone(leaving)
+	slices.SortStableFunc(leaving, func(a, b Member) int {
+		switch {
+		case a.ControlPlane == b.ControlPlane:
+			return strings.Compare(a.Name, b.Name)
+		case a.ControlPlane:
+			return 1
+		default:
+			return -1
+		}
+	})
+	for i, m := range leaving {
+		if err := r.one(ctx, m, leaving[i+1:]); err != nil {
+			return fmt.Errorf("retiring node %s: %w", m, err)
+		}
+	}
+
+	return nil
+}
+
+// one retires a node while later are still to go.
+func (r Retire) one(ctx context.Context, m Member, later []Member) error {
+	talos, err := r.Access.Talos(ctx)
+	if err != nil {
+		return err
+	}
+	api, err := r.Access.Kubernetes(ctx)
+	if err != nil {
+		return err
+	}
+	member, err := r.member(ctx, talos, m)
+	if err != nil {
+		return err
+	}
+	if member == nil {
+		known, err := knows(ctx, api, m)
+		if err != nil {
+			return err
+		}
+		if !known {
+			r.Report(m.Name + " has left already")
+
+			return nil
+		}
+	}
+
+	look := Look{Access: r.Access, Cluster: r.Cluster, Patience: r.Patience, Report: r.Report}
+	look.Cluster.Members = append(append(slices.Clone(r.Cluster.Members), m), later...)
+	if err := r.Gate.Enter(ctx, m, look.Before(m)); err != nil {
+		return err
+	}
+	if err := r.leave(ctx, talos, api, m, member); err != nil {
+		r.Gate.Fail(m, err)
+
+		return err
+	}
+	look.Cluster.Members = append(slices.Clone(r.Cluster.Members), later...)
+
+	return r.Gate.Leave(ctx, m, look.After())
+}
+
+// leave takes the node out, by itself where it answers.
+func (r Retire) leave(ctx context.Context, talos Talos, api kubernetes.Interface, m Member, member *EtcdMember) error {
+	calling, cancel := context.WithTimeout(ctx, r.Patience.Call)
+	_, silent := talos.Version(calling, m.Address)
+	cancel()
+	switch {
+	case silent == nil:
+		if err := r.Drain.Empty(ctx, api, m.Hostname, r.Report); err != nil {
+			return errors.Join(err, Uncordon(context.WithoutCancel(ctx), api, m.Hostname))
+		}
+		r.Report(m.Name + " leaves the cluster")
+		if err := talos.Retire(ctx, m.Address); err != nil {
+			return err
+		}
+	case !slices.Contains(r.Force, m.Name):
+		return fmt.Errorf("it does not answer: %w\n  to remove it as it is, name it in lifecycle.force", silent)
+	case member != nil:
+		r.Report(m.Name + " does not answer; it is removed by force")
+		if err := r.remove(ctx, talos, *member); err != nil {
+			return err
+		}
+	}
+	if err := r.gone(ctx, talos, m); err != nil {
+		return err
+	}
+	if err := api.CoreV1().Nodes().Delete(ctx, m.Hostname, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("removing it from Kubernetes: %w", err)
+	}
+	r.Report(m.Name + " has left")
+
+	return nil
+}
+
+// member is the node's membership in etcd as the first control plane that answers sees it; nil when it
+// has none.
+func (r Retire) member(ctx context.Context, talos Talos, m Member) (*EtcdMember, error) {
+	if !m.ControlPlane {
+		return nil, nil //nolint:nilnil // workers are no members
+	}
+	var errs []error
+	for _, plane := range r.Cluster.ControlPlanes() {
+		calling, cancel := context.WithTimeout(ctx, r.Patience.Call)
+		members, err := talos.EtcdMembers(calling, plane.Address)
+		cancel()
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", plane, err))
+
+			continue
+		}
+		if i := slices.IndexFunc(members, func(e EtcdMember) bool { return e.Is(m) }); i >= 0 {
+			return &members[i], nil
+		}
+
+		return nil, nil //nolint:nilnil // it is no member
+	}
+
+	return nil, fmt.Errorf("no control plane says who is in etcd: %w", errors.Join(errs...))
+}
+
+// remove has the first control plane that can remove a silent member.
+func (r Retire) remove(ctx context.Context, talos Talos, member EtcdMember) error {
+	var errs []error
+	for _, plane := range r.Cluster.ControlPlanes() {
+		err := talos.RemoveEtcdMember(ctx, plane.Address, member.ID)
+		if err == nil {
+			return nil
+		}
+		errs = append(errs, fmt.Errorf("%s: %w", plane, err))
+	}
+
+	return errors.Join(errs...)
+}
+
+// gone waits until etcd has forgotten the node and the node answers no more as one of the cluster.
+func (r Retire) gone(ctx context.Context, talos Talos, m Member) error {
+	waiting, cancel := context.WithTimeout(ctx, r.Patience.Timeout)
+	defer cancel()
+
+	last := errors.New("etcd still has it")
+	err := poll(waiting, r.Patience.Interval, func(ctx context.Context) (bool, error) {
+		member, err := r.member(ctx, talos, m)
+		if err != nil {
+			last = err
+
+			return false, nil
+		}
+		if member != nil {
+			last = errors.New("etcd still has it")
+
+			return false, nil
+		}
+		calling, cancel := context.WithTimeout(ctx, r.Patience.Call)
+		defer cancel()
+		if _, err := talos.Version(calling, m.Address); err == nil {
+			last = errors.New("it still runs")
+
+			return false, nil
+		}
+
+		return true, nil
+	})
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		return fmt.Errorf("it has not left after %s: %w\n  look at: the console of %s", r.Patience.Timeout, last, m.Name)
+	}
+
+	return err
+}
+
+// knows says whether Kubernetes has the node.
+func knows(ctx context.Context, api kubernetes.Interface, m Member) (bool, error) {
+	_, err := api.CoreV1().Nodes().Get(ctx, m.Hostname, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("asking Kubernetes for the node: %w", err)
+	default:
+		return true, nil
+	}
+}
