@@ -96,8 +96,12 @@ func (s *TalosSecrets) look(ctx *pulumi.Context, urn pulumi.URN) (operations.Loo
 		return operations.Look{}, err
 	}
 
+	// Machines come before the members that leave, and beside those that join.
+	cluster := s.access.cluster
+	cluster.Leaving = true
+
 	return operations.Look{
-		Access: remote, Cluster: s.access.cluster, Report: reportTo(ctx, urn),
+		Access: remote, Cluster: cluster, Report: reportTo(ctx, urn),
 		Patience: operations.DefaultPatience(duration(s.config.Lifecycle.ReadyTimeout, 15*time.Minute)),
 	}, nil
 }

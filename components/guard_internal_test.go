@@ -9,6 +9,8 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	"github.com/stretchr/testify/assert"
+
+	"github.com/talos-proxmox/talos-proxmox/internal/operations"
 )
 
 func TestRebootsKnowsWhatIsEditedInPlace(t *testing.T) {
@@ -60,4 +62,21 @@ func TestRefuseTalosStep(t *testing.T) {
 	assert.NoError(t, refuse(step("v1.12.4", "v1.11.5")))
 	assert.ErrorContains(t, refuse(step("v1.9.5", "v1.12.4")),
 		"node ctrl-00: talos.version: Talos v1.9.5 cannot be upgraded to v1.12.4 in one step: go to v1.11 first")
+}
+
+func TestLeavingMembersAreThoseThatTheClusterHasNoMore(t *testing.T) {
+	t.Parallel()
+
+	was := resource.NewPropertyMapFromMap(map[string]any{"input": map[string]any{
+		"ctrl-00": map[string]any{"address": "10.0.0.1", "hostname": "ctrl-00", "role": "controlplane"},
+		"ctrl-01": map[string]any{"address": "10.0.0.2", "hostname": "one", "role": "controlplane"},
+		"work-00": map[string]any{"address": "10.0.0.3", "hostname": "work-00", "role": "worker"},
+	}})
+	now := operations.Cluster{Members: []operations.Member{{Name: "ctrl-00"}, {Name: "ctrl-02"}}}
+
+	assert.Equal(t, []operations.Member{
+		{Name: "ctrl-01", Hostname: "one", Address: "10.0.0.2", ControlPlane: true},
+		{Name: "work-00", Hostname: "work-00", Address: "10.0.0.3"},
+	}, leavingMembers(was, now))
+	assert.Empty(t, leavingMembers(resource.PropertyMap{}, now))
 }

@@ -154,11 +154,15 @@ func (c *TalosCluster) bootstrapAndOpen(
 		before = append(before, bootstrap)
 	}
 
-	upgraded, err := c.upgrades(ctx, name, args, applies)
+	members, err := c.members(ctx, name, before)
 	if err != nil {
 		return err
 	}
-	ready, err := c.ready(ctx, name, digests, append(upgraded, before...), args.Machines)
+	upgraded, err := c.upgrades(ctx, name, args, applies, members)
+	if err != nil {
+		return err
+	}
+	ready, err := c.ready(ctx, name, digests, append(append(upgraded, members), before...), args.Machines)
 	if err != nil {
 		return err
 	}

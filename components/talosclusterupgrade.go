@@ -21,11 +21,12 @@ import (
 // keeps its old value in the state, so that the next run goes on there.
 func (c *TalosCluster) upgrades(
 	ctx *pulumi.Context, name string, args *TalosClusterArgs, applies map[string]*machine.ConfigurationApply,
+	members pulumi.Resource,
 ) ([]pulumi.Resource, error) {
 	var planes, workers []pulumi.Resource
 	lanes := spec.Or(c.config.Lifecycle.MaxUnavailable, 1)
 	for _, n := range c.config.Nodes {
-		after := []pulumi.Resource{applies[n.Name]}
+		after := []pulumi.Resource{applies[n.Name], members}
 		if len(planes) > 0 {
 			after = append(after, planes[len(planes)-1])
 		}

@@ -31,7 +31,7 @@ func TestTalosClusterUpgradesNodesInOrder(t *testing.T) {
 		} {
 			rpc := m.Register("test-" + node + "-version")
 			require.NotNil(t, rpc, node)
-			want := []string{urn("talos:machine/configurationApply:ConfigurationApply", "test-"+node)}
+			want := []string{urn("talos:machine/configurationApply:ConfigurationApply", "test-"+node), urn("pulumi:index:Stash", "test-members")}
 			for _, other := range after {
 				want = append(want, version+other+"-version")
 			}
@@ -80,4 +80,25 @@ func TestTalosSecretsGuardMachines(t *testing.T) {
 		assert.Equal(t, []string{prefix + "leave/ctrl-00"}, hooks.GetAfterUpdate())
 		assert.Equal(t, []string{prefix + "fail/ctrl-00"}, hooks.GetOnError())
 	}
+}
+
+func TestTalosClusterMembers(t *testing.T) {
+	t.Parallel()
+
+	m, err := makeCluster(t, false, clusterConfig(1, 1))
+	require.NoError(t, err)
+
+	rpc := m.Register("test-members")
+	require.NotNil(t, rpc)
+	assert.Equal(t, []string{components.TalosClusterType + "::test::retire"}, rpc.GetHooks().GetBeforeUpdate())
+	assert.Empty(t, rpc.GetHooks().GetBeforeDelete(), "a plain destroy must work")
+	for _, node := range []string{"ctrl-00", "work-00"} {
+		assert.Contains(t, rpc.GetDependencies(), urn("talos:machine/configurationApply:ConfigurationApply", "test-"+node),
+			"who joins in the same run comes first")
+	}
+	args, _ := m.Get("test-members")
+	assert.Equal(t, map[string]any{
+		"ctrl-00": map[string]any{"address": "10.0.0.1", "hostname": "ctrl-00", "role": "controlplane"},
+		"work-00": map[string]any{"address": "10.0.0.2", "hostname": "work-00", "role": "worker"},
+	}, args.Inputs["input"].Mappable())
 }

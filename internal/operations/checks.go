@@ -193,7 +193,7 @@ func etcdMembers(ctx context.Context, l *look) *finding {
 	return l.onEach(ctx, l.cluster.up(planes), func(ctx context.Context, api Talos, m Member) *finding {
 		members, err := api.EtcdMembers(ctx, m.Address)
 		if err == nil {
-			err = sameMembers(planes, members)
+			err = sameMembers(planes, members, l.cluster.Leaving)
 		}
 		if err != nil {
 			return &finding{reason: err, hint: "talosctl -n " + m.Address + " etcd members"}
@@ -203,7 +203,7 @@ func etcdMembers(ctx context.Context, l *look) *finding {
 	})
 }
 
-func sameMembers(planes []Member, members []EtcdMember) error {
+func sameMembers(planes []Member, members []EtcdMember, leaving bool) error {
 	var problems []error
 	for _, p := range planes {
 		i := slices.IndexFunc(members, func(e EtcdMember) bool { return e.Is(p) })
@@ -215,7 +215,7 @@ func sameMembers(planes []Member, members []EtcdMember) error {
 		}
 	}
 	for _, e := range members {
-		if !slices.ContainsFunc(planes, e.Is) {
+		if !leaving && !slices.ContainsFunc(planes, e.Is) {
 			problems = append(problems, fmt.Errorf("etcd has a member %q that is no control plane of the cluster", e.Hostname))
 		}
 	}

@@ -35,6 +35,8 @@ type Cluster struct {
 	KubeProxy bool
 	// CoreDNS says that Talos's CoreDNS runs.
 	CoreDNS bool
+	// Leaving says that etcd may have members beside the control planes: they leave later in the run.
+	Leaving bool
 	// Down are members that nobody expects to answer now.
 	Down []Member
 }
