@@ -128,3 +128,7 @@ fmt: ## format the code
 .PHONY: lint
 lint: ## vet the code and check its format
 	@hack/lint.sh
+
+.PHONY: e2e
+e2e: tools ## run the real engine's tests alone
+	@go test -count=1 -timeout 60m -v ./tests/... $(ARGS)

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package tests_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestBadStackFileIsRefusedBeforeAnythingExists breaks a stack file in three ways at once and wants
+// all of them told, each with its path, and nothing in the site or in the state.
+func TestBadStackFileIsRefusedBeforeAnythingExists(t *testing.T) {
+	s := newSite(t)
+	s.create("dev")
+	file := s.stackFile("Pulumi.dev.yaml",
+		"vip: 10.200.5.10", "vpi: 10.200.5.10",
+		"memory: 2048", "memory: plenty",
+		"    name: talos-dev\n", "")
+
+	r := s.try("pulumi", "up", "--stack", "dev", "--config-file", file, "--yes", "--skip-preview", "--non-interactive")
+	assert.NotZero(t, r.code)
+	assert.Contains(t, r.all(), `cluster.vpi`)
+	assert.Contains(t, r.all(), `did you mean "vip"?`)
+	assert.Contains(t, r.all(), `defaults.all.memory`)
+	assert.Contains(t, r.all(), `cluster.name`)
+
+	state := s.must("pulumi", "stack", "export", "--stack", "dev").stdout
+	for _, kind := range []string{"proxmoxve:", "talos:", "talos-proxmox:components"} {
+		assert.NotContains(t, state, kind, "nothing was registered")
+	}
+	assert.Empty(t, s.status().VMs)
+}
+
+// TestSecureValuesStaySecret puts secure values into structured keys, where the program meets them
+// as plain text, and looks for the very values in everything that is kept or printed.
+func TestSecureValuesStaySecret(t *testing.T) {
+	s := newSite(t)
+	s.create("dev")
+
+	const inPatch, inDescription, token = "value-kept-in-a-patch-4711", "value-kept-in-a-description-4712", "glpat-kept-token-4713"
+	file := s.stackFile("Pulumi.dev.yaml",
+		"        type: ssh\n", "        type: token\n",
+		"        knownHosts: gitea.example.com ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBKbi6TI+As1UypzxqMHv/Exy7MuzNFJ5OZqVnvwn8bl", "",
+		"ssh://git@gitea.example.com/lab/", "https://gitea.example.com/lab/")
+	for path, value := range map[string]string{
+		"talos-proxmox:gitops.git.auth.password":          token,
+		"talos-proxmox:talos.patches.all[0].inline":       "machine:\n  env:\n    KEPT: " + inPatch + "\n",
+		"talos-proxmox:defaults.controlPlane.description": inDescription,
+	} {
+		s.must("pulumi", "config", "set", "--stack", "dev", "--config-file", file, "--secret", "--path", path, value)
+	}
+	content, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.NotContains(t, string(content), token, "pulumi encrypted the value")
+
+	up := s.try("pulumi", "up", "--stack", "dev", "--config-file", file, "--yes", "--skip-preview", "--non-interactive")
+	require.Zero(t, up.code, up.all())
+
+	kept := s.must("pulumi", "stack", "export", "--stack", "dev", "--show-secrets").stdout
+	places := map[string]string{
+		"up":      up.all(),
+		"export":  s.must("pulumi", "stack", "export", "--stack", "dev").stdout,
+		"outputs": s.must("pulumi", "stack", "output", "--stack", "dev", "--json").stdout,
+		"preview": s.must("pulumi", "preview", "--stack", "dev", "--config-file", file, "--diff", "--non-interactive").all(),
+	}
+	require.NoError(t, filepath.WalkDir(filepath.Join(s.dir, "pulumi-state"), func(path string, e os.DirEntry, err error) error {
+		if err == nil && !e.IsDir() {
+			var text []byte
+			text, err = os.ReadFile(path)
+			places[path] = string(text)
+		}
+
+		return err
+	}))
+	for _, value := range []string{inPatch, inDescription, token} {
+		assert.Contains(t, kept, value, "the value was used")
+		for place, text := range places {
+			assert.NotContainsf(t, text, value, "%s holds a secure value in plain text", place)
+		}
+	}
+}
