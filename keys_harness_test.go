@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+	pulumirpc "github.com/pulumi/pulumi/sdk/v3/proto/go"
+	"github.com/siderolabs/talos/pkg/machinery/config/generate/secrets"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
+	"gopkg.in/yaml.v3"
+
+	"github.com/talos-proxmox/talos-proxmox/internal/machineconfig"
+	"github.com/talos-proxmox/talos-proxmox/internal/pulumitest"
+	"github.com/talos-proxmox/talos-proxmox/stack"
+)
+
+// bundleOfAll is the secrets of every cluster here: they are slow to make, and so that they are no
+// difference.
+var bundleOfAll = sync.OnceValues(func() (*secrets.Bundle, error) {
+	return secrets.NewBundle(secrets.NewClock(), nil)
+})
+
+// runner runs the program on stacks and says what came of it.
+type runner struct {
+	machineSecrets map[string]any
+	// kept are the values that were made by chance, as the first run made them: a state that every
+	// further run finds.
+	kept sync.Map
+	// bases are outcomes by stack, since many keys share one.
+	bases sync.Map
+}
+
+func newRunner(t *testing.T) *runner {
+	t.Helper()
+	bundle, err := bundleOfAll()
+	require.NoError(t, err)
+	text, err := json.Marshal(machineconfig.SecretsOf(bundle))
+	require.NoError(t, err)
+	r := &runner{}
+	require.NoError(t, json.Unmarshal(text, &r.machineSecrets))
+
+	return r
+}
+
+// outcome is everything that a stack leads to: each resource as the engine is asked for it, and the
+// files that are written; or the error.
+type outcome struct {
+	resources map[string]string
+	err       error
+}
+
+// outcome runs the program on a stack.
+func (r *runner) outcome(t *testing.T, s map[string]any) outcome {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "written")
+	text, err := json.Marshal(s)
+	require.NoError(t, err)
+	source := stack.Source{Stack: "test", Values: map[string]string{}}
+	for key, value := range s {
+		encoded, err := json.Marshal(value)
+		require.NoError(t, err)
+		source.Values[stack.Project+":"+key] = strings.ReplaceAll(string(encoded), writtenDir, dir)
+		if strings.Contains(string(text), "secret") {
+			source.SecretKeys = append(source.SecretKeys, stack.Project+":"+key)
+		}
+	}
+	loaded, err := stack.Load(source)
+	if err != nil {
+		return outcome{err: err}
+	}
+	loaded.SecureValues = nil
+
+	found := outcome{resources: map[string]string{}}
+	var mu sync.Mutex
+	recorder := &pulumitest.Recorder{State: func(args pulumi.MockResourceArgs) (string, resource.PropertyMap) {
+		state := r.state(args)
+		text := fingerprint(t, args)
+		mu.Lock()
+		defer mu.Unlock()
+		found.resources[args.TypeToken+" "+args.Name] = strings.ReplaceAll(text, dir, writtenDir)
+
+		return args.Name + "-id", state
+	}}
+	found.err = recorder.Run(false, func(ctx *pulumi.Context) error { return run(ctx, loaded) })
+	_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() {
+			found.resources["file "+strings.TrimPrefix(path, dir)] = "written"
+		}
+
+		return nil
+	})
+
+	return found
+}
+
+// writtenDir stands for a directory of the run's own in a stack.
+const writtenDir = "WRITTEN"
+
+// state answers as the providers do.
+func (r *runner) state(args pulumi.MockResourceArgs) resource.PropertyMap {
+	outputs := args.Inputs.Copy()
+	switch args.TypeToken {
+	case "talos:machine/secrets:Secrets":
+		outputs["machineSecrets"] = resource.NewPropertyValue(r.machineSecrets)
+		outputs["clientConfiguration"] = resource.NewPropertyValue(map[string]any{
+			"caCertificate": "Y2E=", "clientCertificate": "Y2VydA==", "clientKey": "a2V5",
+		})
+	case "talos:cluster/kubeconfig:Kubeconfig":
+		outputs["kubeconfigRaw"] = resource.NewStringProperty("the kubeconfig")
+	case "pulumi:index:Stash":
+		outputs["output"] = outputs["input"]
+		if slices.Contains(args.RegisterRPC.GetIgnoreChanges(), "input") {
+			first, _ := r.kept.LoadOrStore(args.Name+fmt.Sprint(outputs["input"].SecretValue().Element.ObjectValue().StableKeys()), outputs["input"])
+			outputs["output"], _ = first.(resource.PropertyValue)
+		}
+	}
+
+	return outputs
+}
+
+// fingerprint is what the engine is asked for: inputs, options and what it depends on. Inputs that only
+// remember what was said, or what was made by chance, are no effect.
+func fingerprint(t *testing.T, args pulumi.MockResourceArgs) string {
+	t.Helper()
+	request, ok := proto.Clone(args.RegisterRPC).(*pulumirpc.RegisterResourceRequest)
+	require.True(t, ok)
+	remembers := strings.HasSuffix(args.Name, "-ready") || strings.HasSuffix(args.Name, "-guard")
+	if args.TypeToken == "pulumi:index:Stash" && (remembers || slices.Contains(request.GetIgnoreChanges(), "input")) {
+		request.Object = nil
+	}
+	text, err := proto.MarshalOptions{Deterministic: true}.Marshal(request)
+	require.NoError(t, err)
+
+	return string(text)
+}
+
+// difference names a resource that differs between two outcomes; empty when none does.
+func difference(a, b outcome) string {
+	for name, was := range a.resources {
+		if now, still := b.resources[name]; !still || now != was {
+			return name
+		}
+	}
+	for name := range b.resources {
+		if _, was := a.resources[name]; !was {
+			return name
+		}
+	}
+
+	return ""
+}
+
+// base is the outcome of a stack, kept.
+func (r *runner) base(t *testing.T, s map[string]any) outcome {
+	t.Helper()
+	text, err := json.Marshal(s)
+	require.NoError(t, err)
+	key := fmt.Sprintf("outcome %x", sha256.Sum256(text))
+	if known, ok := r.bases.Load(key); ok {
+		found, _ := known.(outcome)
+
+		return found
+	}
+	found := r.outcome(t, s)
+	r.bases.Store(key, found)
+
+	return found
+}
+
+// parse reads a piece of a stack file.
+func parse(t *testing.T, text string) any {
+	t.Helper()
+	var v any
+	require.NoError(t, yaml.Unmarshal([]byte(text), &v), text)
+
+	return v
+}
+
+// laid lays one piece of a stack file over another: maps key by key, lists entry by entry. Neither is
+// changed.
+func laid(under, over any) any {
+	switch over := over.(type) {
+	case map[string]any:
+		below, _ := under.(map[string]any)
+		out := map[string]any{}
+		for key, value := range below {
+			out[key] = value
+		}
+		for key, value := range over {
+			out[key] = laid(below[key], value)
+		}
+
+		return out
+	case []any:
+		below, _ := under.([]any)
+		if len(below) == 0 || !isBlock(below[0]) {
+			return over
+		}
+		out := slices.Clone(below)
+		for i, value := range over {
+			if i < len(out) {
+				out[i] = laid(out[i], value)
+			} else {
+				out = append(out, value)
+			}
+		}
+
+		return out
+	default:
+		return over
+	}
+}
+
+func isBlock(v any) bool {
+	_, ok := v.(map[string]any)
+
+	return ok
+}
+
+// wrapped is a value at a place such as "nodes.w.usb[].usb3".
+func wrapped(path []string, value any) any {
+	if len(path) == 0 {
+		return value
+	}
+	inner := wrapped(path[1:], value)
+	if path[0] == "[]" {
+		return []any{inner}
+	}
+
+	return map[string]any{path[0]: inner}
+}
+
+// testChart makes a chart that shows all its values, and returns its path.
+func testChart(t *testing.T, dir, name, version string) string {
+	t.Helper()
+	at := filepath.Join(dir, name)
+	require.NoError(t, os.MkdirAll(filepath.Join(at, "templates"), 0o700))
+	for file, text := range map[string]string{
+		"Chart.yaml": fmt.Sprintf("apiVersion: v2\nname: %s\nversion: %s\n", name, version),
+		"templates/all.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: all\n  namespace: {{ .Release.Namespace }}\n" +
+			"data:\n  release: {{ .Release.Name }}\n  values: {{ toJson .Values | quote }}\n",
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(at, file), []byte(text), 0o600))
+	}
+
+	return at
+}
