@@ -25,6 +25,8 @@ type decoder struct {
 	written map[string]written
 	// secretKeys are the top-level keys that hold a secret somewhere.
 	secretKeys map[string]bool
+	// secureKeys are those in which a secret or a text was found that may be the secure value.
+	secureKeys map[string]bool
 	// secure are the values that were written secure.
 	secure []string
 }

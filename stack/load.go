@@ -59,7 +59,7 @@ func Load(s Source) (*Stack, error) {
 	if project == "" {
 		project = Project
 	}
-	d := &decoder{broken: map[string]bool{}, secretKeys: map[string]bool{}}
+	d := &decoder{broken: map[string]bool{}, secretKeys: map[string]bool{}, secureKeys: map[string]bool{}}
 	values := map[string]*yaml.Node{}
 	for _, key := range slices.Sorted(maps.Keys(s.Values)) {
 		if name, ours := strings.CutPrefix(key, project+":"); ours {
@@ -76,6 +76,7 @@ func Load(s Source) (*Stack, error) {
 
 	var f File
 	d.decodeStruct("", mappingOf(values), reflect.ValueOf(&f).Elem())
+	d.refuseLostSecrets(values)
 	config, e := expand(f)
 	config, problems := d.judge(config, e, s.readFile)
 	if file != nil {

@@ -23,9 +23,29 @@ func (d *decoder) decodeSecret(path string, node *yaml.Node, v reflect.Value) {
 	case strings.TrimSpace(node.Value) == "":
 		d.fail(path, "is an empty secret")
 	default:
-		d.secure = append(d.secure, node.Value)
+		d.keep(path, node.Value)
 		v.Set(reflect.ValueOf(spec.NewSecret(node.Value)))
 	}
+}
+
+// refuseLostSecrets refuses keys in which Pulumi says that a value is secure, while neither the stack
+// file, which would say which one, is at hand nor the key has a secret or free text that it can be:
+// as plain settings such values would end up in the state in plain text.
+func (d *decoder) refuseLostSecrets(values map[string]*yaml.Node) {
+	if d.written != nil {
+		return
+	}
+	for key := range d.secretKeys {
+		if _, ours := values[key]; ours && !d.secureKeys[key] {
+			d.fail(key, "holds a secure value where only plain settings stand: only secrets and free text may be secure")
+		}
+	}
+}
+
+// keep remembers a secure value, and the top-level key that accounts for it.
+func (d *decoder) keep(path, value string) {
+	d.secure = append(d.secure, value)
+	d.secureKeys[check.Head(path, 1)] = true
 }
 
 // isSecure says whether the value was written secure: exactly when the file is at hand, else as far
@@ -83,7 +103,7 @@ func (d *decoder) gatherSecure(path string, node *yaml.Node) {
 		}
 	case yaml.ScalarNode:
 		if node.Tag == "!!str" && node.Value != "" && d.isSecure(path) {
-			d.secure = append(d.secure, node.Value)
+			d.keep(path, node.Value)
 		}
 	}
 }

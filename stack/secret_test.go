@@ -93,3 +93,15 @@ func TestSecureBlockIsRefused(t *testing.T) {
 	require.ErrorContains(t, err, "\n  cluster (line 2): must not be secure: only secrets and free text may; ")
 	assert.NotContains(t, err.Error(), "hunter2")
 }
+
+// TestSecureValueThatCannotBeFoundIsRefused: without the file nothing says which of the key's plain
+// settings is the secure one, so none of them may go on.
+func TestSecureValueThatCannotBeFoundIsRefused(t *testing.T) {
+	t.Parallel()
+	s := source(t, secretStack)
+	s.Values["talos-proxmox:defaults"] = `{"controlPlane":{"description":"hunter2"}}`
+	s.SecretKeys = append(s.SecretKeys, "talos-proxmox:defaults")
+	_, err := stack.Load(s)
+	require.EqualError(t, err, `stack test: 1 problem
+  defaults: holds a secure value where only plain settings stand: only secrets and free text may be secure`)
+}

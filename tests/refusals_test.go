@@ -4,6 +4,7 @@
 package tests_test
 
 import (
+	"encoding/base64"
 	"os"
 	"path/filepath"
 	"strings"
@@ -43,15 +44,14 @@ func TestSecureValuesStaySecret(t *testing.T) {
 	s := newSite(t)
 	s.create("dev")
 
-	const inPatch, inDescription, token = "value-kept-in-a-patch-4711", "value-kept-in-a-description-4712", "glpat-kept-token-4713"
+	const inPatch, token = "value-kept-in-a-patch-4711", "glpat-kept-token-4713"
 	file := s.stackFile("Pulumi.dev.yaml",
 		"        type: ssh\n", "        type: token\n",
 		"        knownHosts: gitea.example.com ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBKbi6TI+As1UypzxqMHv/Exy7MuzNFJ5OZqVnvwn8bl", "",
 		"ssh://git@gitea.example.com/lab/", "https://gitea.example.com/lab/")
 	for path, value := range map[string]string{
-		"talos-proxmox:gitops.git.auth.password":          token,
-		"talos-proxmox:talos.patches.all[0].inline":       "machine:\n  env:\n    KEPT: " + inPatch + "\n",
-		"talos-proxmox:defaults.controlPlane.description": inDescription,
+		"talos-proxmox:gitops.git.auth.password":    token,
+		"talos-proxmox:talos.patches.all[0].inline": "machine:\n  env:\n    KEPT: " + inPatch + "\n",
 	} {
 		s.must("pulumi", "config", "set", "--stack", "dev", "--config-file", file, "--secret", "--path", path, value)
 	}
@@ -78,10 +78,25 @@ func TestSecureValuesStaySecret(t *testing.T) {
 
 		return err
 	}))
-	for _, value := range []string{inPatch, inDescription, token} {
-		assert.Truef(t, strings.Contains(kept, value), "%s was used", value)
+	for _, value := range []string{inPatch, token} {
+		encoded := base64.StdEncoding.EncodeToString([]byte(value)) // as a Kubernetes Secret holds it
+		assert.Truef(t, strings.Contains(kept, value) || strings.Contains(kept, encoded), "%s was used", value)
 		for place, text := range places {
-			assert.Falsef(t, strings.Contains(text, value), "%s holds %s in plain text", place, value)
+			assert.Falsef(t, strings.Contains(text, value) || strings.Contains(text, encoded), "%s holds %s in plain text", place, value)
 		}
 	}
+}
+
+// TestSecureValueInAPlainSettingIsRefused: a value that ends up in plain settings cannot stay secret.
+func TestSecureValueInAPlainSettingIsRefused(t *testing.T) {
+	s := newSite(t)
+	s.create("dev")
+	file := s.stackFile("Pulumi.dev.yaml")
+	s.must("pulumi", "config", "set", "--stack", "dev", "--config-file", file, "--secret", "--path",
+		"talos-proxmox:defaults.controlPlane.description", "value-to-be-kept-4712")
+
+	r := s.try("pulumi", "preview", "--stack", "dev", "--config-file", file, "--non-interactive")
+	assert.NotZero(t, r.code)
+	assert.Contains(t, r.all(), "defaults: holds a secure value where only plain settings stand")
+	assert.NotContains(t, r.all(), "value-to-be-kept-4712")
 }
