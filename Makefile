@@ -119,7 +119,7 @@ bench: ## run the benchmarks
 
 .PHONY: generate
 generate: ## write the generated files anew
-	@go generate ./...
+	@go run ./cmd/stackdoc
 
 .PHONY: fmt
 fmt: ## format the code

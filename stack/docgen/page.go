@@ -35,6 +35,7 @@ func (g *generator) page() []byte {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n", t.Name(), escape(g.comments.types[t.Name()]))
 		g.table(&b, t)
 	}
+	edits(&b)
 
 	return []byte(b.String())
 }
