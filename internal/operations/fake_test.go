@@ -36,6 +36,8 @@ type node struct {
 
 	schematic string
 	boots     int
+	// images are those of the node's configuration.
+	images map[operations.Component]string
 	// upgrade is what the node does when asked; by default it boots what the image's name says.
 	upgrade func(n *node, image string) error
 }
@@ -48,6 +50,12 @@ type cluster struct {
 	noAccess   error
 	// upgraded are the upgrades asked for: "node image".
 	upgraded []string
+	// pulled and set are the images that nodes were asked to pull and to run, in order.
+	pulled, set []string
+	// run is what a node does with an image that it is to run.
+	run func(address string, component operations.Component, image string)
+	// noImage is what pulling an image ends with.
+	noImage error
 	// left are the nodes that left, in order.
 	left []string
 }
@@ -165,6 +173,34 @@ func (c *cluster) forget(address string) {
 			return slices.Contains(e.Addresses, address)
 		})
 	}
+}
+
+func (c *cluster) Image(ctx context.Context, address string, component operations.Component) (string, error) {
+	return ask(ctx, c, address, func(n *node) string { return n.images[component] })
+}
+
+func (c *cluster) SetImage(ctx context.Context, address string, component operations.Component, image string) error {
+	_, err := ask(ctx, c, address, func(n *node) bool {
+		n.images[component] = image
+		c.set = append(c.set, address+" "+image)
+
+		return true
+	})
+	if err == nil && c.run != nil {
+		c.run(address, component, image)
+	}
+
+	return err
+}
+
+func (c *cluster) Pull(ctx context.Context, address string, _ operations.Component, image string) error {
+	_, err := ask(ctx, c, address, func(*node) bool {
+		c.pulled = append(c.pulled, address+" "+image)
+
+		return true
+	})
+
+	return errors.Join(err, c.noImage)
 }
 
 // boot is a reboot into an image named "schematic:version".

@@ -39,6 +39,18 @@ type StaticPod struct {
 	Ready bool
 }
 
+// Component is a part of Kubernetes whose image a machine configuration names.
+type Component string
+
+// The components, in the order in which they are upgraded.
+const (
+	APIServer         Component = "kube-apiserver"
+	ControllerManager Component = "kube-controller-manager"
+	Scheduler         Component = "kube-scheduler"
+	KubeProxy         Component = "kube-proxy"
+	Kubelet           Component = "kubelet"
+)
+
 // Talos is what this package asks of the Talos API. A node is named by its address.
 type Talos interface {
 	// Version is the Talos version that runs, "v1.12.4".
@@ -63,6 +75,14 @@ type Talos interface {
 	Retire(ctx context.Context, address string) error
 	// RemoveEtcdMember has another node remove a member that does not answer.
 	RemoveEtcdMember(ctx context.Context, address string, id uint64) error
+	// Image is the image of a component in the node's active configuration.
+	Image(ctx context.Context, address string, component Component) (string, error)
+	// SetImage changes a component's image in the node's configuration and nothing else, without a
+	// reboot; it returns before the component runs.
+	SetImage(ctx context.Context, address string, component Component, image string) error
+	// Pull has the node pull a component's image ahead of its use, where its API can; it returns when
+	// the image is there.
+	Pull(ctx context.Context, address string, component Component, image string) error
 }
 
 // Access opens the APIs of one cluster.
