@@ -121,7 +121,11 @@ func NewTalosCluster(
 	if err != nil {
 		return nil, err
 	}
-	applies, digests, err := c.applyConfigurations(ctx, name, in, list, args.Machines)
+	version, err := c.kubernetes(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	applies, digests, err := c.applyConfigurations(ctx, name, in, list, args.Machines, version)
 	if err != nil {
 		return nil, err
 	}

@@ -18,11 +18,12 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// applyConfigurations applies every node's configuration, all at the same time. It returns the
-// digest of each configuration too, which tells whether a node has to be looked at again.
+// applyConfigurations applies every node's configuration, all at the same time, when the cluster runs
+// the version of Kubernetes that they name. It returns the digest of each configuration too, which tells
+// whether a node has to be looked at again.
 func (c *TalosCluster) applyConfigurations(
 	ctx *pulumi.Context, name string, in machineconfig.Input, manifests pulumi.Output,
-	machines map[string]pulumi.Resource,
+	machines map[string]pulumi.Resource, version pulumi.Resource,
 ) (map[string]*machine.ConfigurationApply, pulumi.StringMap, error) {
 	applies := make(map[string]*machine.ConfigurationApply, len(in.Config.Nodes))
 	digests := make(pulumi.StringMap, len(in.Config.Nodes))
@@ -30,7 +31,7 @@ func (c *TalosCluster) applyConfigurations(
 		config := c.render(ctx, in, manifests, n.Name)
 		digests[n.Name] = digestOf(config)
 
-		apply, err := c.applyConfiguration(ctx, name, n, config, machines[n.Name])
+		apply, err := c.applyConfiguration(ctx, name, n, config, machines[n.Name], version)
 		if err != nil {
 			return nil, nil, fmt.Errorf("registering the configuration of node %q: %w", n.Name, err)
 		}
@@ -82,14 +83,18 @@ func digestOf(config pulumi.StringOutput) pulumi.StringOutput {
 // applyConfiguration applies one node's configuration when its machine is there, and anew when the
 // machine was replaced.
 func (c *TalosCluster) applyConfiguration(
-	ctx *pulumi.Context, name string, n spec.NamedNode, config pulumi.StringOutput, vm pulumi.Resource,
+	ctx *pulumi.Context, name string, n spec.NamedNode, config pulumi.StringOutput, vm, version pulumi.Resource,
 ) (*machine.ConfigurationApply, error) {
+	after := []pulumi.Resource{version}
+	if vm != nil {
+		after = append(after, vm)
+	}
 	opts := []pulumi.ResourceOption{
-		pulumi.Parent(c),
+		pulumi.Parent(c), pulumi.DependsOn(after),
 		pulumi.AdditionalSecretOutputs([]string{"clientConfiguration"}),
 	}
 	if vm != nil {
-		opts = append(opts, pulumi.DependsOn([]pulumi.Resource{vm}), pulumi.ReplaceWith([]pulumi.Resource{vm}))
+		opts = append(opts, pulumi.ReplaceWith([]pulumi.Resource{vm}))
 	}
 	timeout := pulumi.String(duration(c.config.Lifecycle.ApplyTimeout, 10*time.Minute).String())
 

@@ -9,6 +9,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"gopkg.in/yaml.v3"
 
 	"github.com/talos-proxmox/talos-proxmox/components"
 	"github.com/talos-proxmox/talos-proxmox/internal/pulumitest"
@@ -46,6 +47,55 @@ func TestTalosClusterUpgradesNodesInOrder(t *testing.T) {
 			assert.NotContains(t, m.Register("test-kubeconfig").GetDependencies(), version+node+"-version")
 		}
 	}
+}
+
+func TestTalosClusterUpgradesKubernetesBeforeItsConfigurations(t *testing.T) {
+	t.Parallel()
+
+	cfg := clusterConfig(3, 1)
+	cfg.Kubernetes.Version = spec.Ptr("v1.34.1")
+	for _, preview := range []bool{true, false} {
+		m, err := makeCluster(t, preview, cfg)
+		require.NoError(t, err)
+
+		rpc := m.Register("test-kubernetes")
+		require.NotNil(t, rpc)
+		assert.Equal(t, []string{
+			components.TalosClusterType + "::test::kubernetes-step", components.TalosClusterType + "::test::kubernetes",
+		}, rpc.GetHooks().GetBeforeUpdate())
+		assert.Empty(t, rpc.GetHooks().GetBeforeCreate(), "a new cluster is made with its version")
+		assert.Empty(t, rpc.GetHooks().GetBeforeDelete(), "a plain destroy must work")
+		assert.Len(t, rpc.GetDependencies(), 1, "creation waits for the secrets alone")
+		assert.Contains(t, rpc.GetDependencies()[0], "talos:machine/secrets:Secrets::test-secrets")
+		args, _ := m.Get("test-kubernetes")
+		assert.Equal(t, "v1.34.1", args.Inputs["input"].StringValue())
+
+		version := urn("pulumi:index:Stash", "test-kubernetes")
+		for _, node := range []string{"ctrl-00", "ctrl-01", "ctrl-02", "work-00"} {
+			apply := urn("talos:machine/configurationApply:ConfigurationApply", "test-"+node)
+			assert.Contains(t, m.Register("test-"+node).GetDependencies(), version, node)
+			assert.NotContains(t, m.Register("test-"+node).GetReplaceWith(), version, node)
+			assert.Contains(t, m.Register("test-"+node+"-version").GetDependencies(), apply,
+				"Talos is upgraded after the configurations, and so after Kubernetes")
+		}
+	}
+}
+
+func TestTalosClusterThatWasAdoptedIsLookedAtBeforeItsConfigurations(t *testing.T) {
+	t.Parallel()
+
+	bundle, err := theBundle()
+	require.NoError(t, err)
+	text, err := yaml.Marshal(bundle)
+	require.NoError(t, err)
+	cfg := clusterConfig(1, 0)
+	cfg.Cluster.Adopted, cfg.Cluster.SecretsBundle = spec.Ptr(true), spec.Ptr(spec.NewSecret(string(text)))
+
+	m, err := makeCluster(t, false, cfg)
+	require.NoError(t, err)
+
+	assert.Equal(t, []string{components.TalosClusterType + "::test::kubernetes"},
+		m.Register("test-kubernetes").GetHooks().GetBeforeCreate())
 }
 
 func TestTalosSecretsGuardMachines(t *testing.T) {
