@@ -155,3 +155,11 @@ func poll(ctx context.Context, longest time.Duration, look func(context.Context)
 		pause = min(pause+pause/2, longest)
 	}
 }
+
+// remember keeps why a look found nothing yet. What was only cut short by the end of the whole wait
+// says nothing, so the reason before it stays.
+func remember(ctx context.Context, last *error, err error) {
+	if ctx.Err() == nil || *last == nil {
+		*last = err
+	}
+}

@@ -181,19 +181,19 @@ func (r Retire) gone(ctx context.Context, talos Talos, m Member) error {
 	err := poll(waiting, r.Patience.Interval, func(ctx context.Context) (bool, error) {
 		member, err := r.member(ctx, talos, m)
 		if err != nil {
-			last = err
+			remember(ctx, &last, err)
 
 			return false, nil
 		}
 		if member != nil {
-			last = errors.New("etcd still has it")
+			remember(ctx, &last, errors.New("etcd still has it"))
 
 			return false, nil
 		}
 		calling, cancel := context.WithTimeout(ctx, r.Patience.Call)
 		defer cancel()
-		if _, err := talos.Version(calling, m.Address); err == nil {
-			last = errors.New("it still runs")
+		if _, err := talos.Version(calling, m.Address); err == nil || ctx.Err() != nil {
+			remember(ctx, &last, errors.New("it still runs"))
 
 			return false, nil
 		}

@@ -123,13 +123,13 @@ func (u Upgrade) waitForImage(ctx context.Context, api Talos, m Member, image Im
 		defer cancel()
 		now, err := api.BootID(calling, m.Address)
 		if err != nil || now == boot {
-			last = cmp.Or(err, errors.New("it has not rebooted yet"))
+			remember(ctx, &last, cmp.Or(err, errors.New("it has not rebooted yet")))
 
 			return false, nil
 		}
 		runs, err := u.runs(calling, api, m)
 		if err != nil {
-			last = err
+			remember(ctx, &last, err)
 
 			return false, nil
 		}
