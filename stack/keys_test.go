@@ -28,7 +28,7 @@ func TestKeysAreAllSettings(t *testing.T) {
 	}
 	for _, path := range []string{
 		"nodes.*.disks.*.size", "pools.*.members[].networks.*.routes[].gateway", "talos.registries.*.password",
-		"sizes.*.gpu.identities.*.id", "gitops.git.auth.register.token", "defaults.worker.osDisk.speed.iopsRead",
+		"sizes.*.gpu.identities.*.id", "gitops.git.auth.githubApp.privateKey", "defaults.worker.osDisk.speed.iopsRead",
 	} {
 		assert.Contains(t, found, path)
 	}
