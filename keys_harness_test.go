@@ -4,22 +4,28 @@
 package main
 
 import (
+	"crypto/ed25519"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 
+	"filippo.io/age"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	pulumirpc "github.com/pulumi/pulumi/sdk/v3/proto/go"
 	"github.com/siderolabs/talos/pkg/machinery/config/generate/secrets"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/crypto/ssh"
 	"google.golang.org/protobuf/proto"
 	"gopkg.in/yaml.v3"
 
@@ -37,6 +43,8 @@ var bundleOfAll = sync.OnceValues(func() (*secrets.Bundle, error) {
 // runner runs the program on stacks and says what came of it.
 type runner struct {
 	machineSecrets map[string]any
+	// made are the certificates and keys that stacks have names for.
+	made map[string]string
 	// kept are the values that were made by chance, as the first run made them: a state that every
 	// further run finds.
 	kept sync.Map
@@ -50,7 +58,18 @@ func newRunner(t *testing.T) *runner {
 	require.NoError(t, err)
 	text, err := json.Marshal(machineconfig.SecretsOf(bundle))
 	require.NoError(t, err)
-	r := &runner{}
+	_, key, err := ed25519.GenerateKey(rand.Reader)
+	require.NoError(t, err)
+	block, err := ssh.MarshalPrivateKey(key, "")
+	require.NoError(t, err)
+	adopted, err := yaml.Marshal(bundle)
+	require.NoError(t, err)
+	identity, err := age.GenerateX25519Identity()
+	require.NoError(t, err)
+	r := &runner{made: map[string]string{
+		"@AGE": identity.String(), "@OTHERKEY": string(bundle.Certs.OS.Key),
+		"@CERT": string(bundle.Certs.OS.Crt), "@SSHKEY": string(pem.EncodeToMemory(block)), "@BUNDLE": string(adopted),
+	}}
 	require.NoError(t, json.Unmarshal(text, &r.machineSecrets))
 
 	return r
@@ -67,14 +86,12 @@ type outcome struct {
 func (r *runner) outcome(t *testing.T, s map[string]any) outcome {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "written")
-	text, err := json.Marshal(s)
-	require.NoError(t, err)
 	source := stack.Source{Stack: "test", Values: map[string]string{}}
 	for key, value := range s {
 		encoded, err := json.Marshal(value)
 		require.NoError(t, err)
-		source.Values[stack.Project+":"+key] = strings.ReplaceAll(string(encoded), writtenDir, dir)
-		if strings.Contains(string(text), "secret") {
+		source.Values[stack.Project+":"+key] = r.fill(string(encoded), dir)
+		if secretForm.Match(encoded) {
 			source.SecretKeys = append(source.SecretKeys, stack.Project+":"+key)
 		}
 	}
@@ -105,6 +122,20 @@ func (r *runner) outcome(t *testing.T, s map[string]any) outcome {
 	})
 
 	return found
+}
+
+// secretForm is what the cases write where a secret belongs.
+var secretForm = regexp.MustCompile(`secret"[,}\]]|"a-secret"|@SSHKEY|@OTHERKEY|@BUNDLE|@AGE|u@pam!`)
+
+// fill puts in what the cases have names for.
+func (r *runner) fill(text, dir string) string {
+	text = strings.ReplaceAll(text, writtenDir, dir)
+	for name, value := range r.made {
+		encoded, _ := json.Marshal(value)
+		text = strings.ReplaceAll(text, strconv.Quote(name), string(encoded))
+	}
+
+	return text
 }
 
 // writtenDir stands for a directory of the run's own in a stack.
@@ -141,6 +172,11 @@ func fingerprint(t *testing.T, args pulumi.MockResourceArgs) string {
 	remembers := strings.HasSuffix(args.Name, "-ready") || strings.HasSuffix(args.Name, "-guard")
 	if args.TypeToken == "pulumi:index:Stash" && (remembers || slices.Contains(request.GetIgnoreChanges(), "input")) {
 		request.Object = nil
+	}
+	request.SourcePosition, request.StackTrace = nil, nil // where in the program it was asked for
+	slices.Sort(request.GetDependencies())
+	for _, on := range request.GetPropertyDependencies() {
+		slices.Sort(on.GetUrns())
 	}
 	text, err := proto.MarshalOptions{Deterministic: true}.Marshal(request)
 	require.NoError(t, err)
@@ -242,20 +278,4 @@ func wrapped(path []string, value any) any {
 	}
 
 	return map[string]any{path[0]: inner}
-}
-
-// testChart makes a chart that shows all its values, and returns its path.
-func testChart(t *testing.T, dir, name, version string) string {
-	t.Helper()
-	at := filepath.Join(dir, name)
-	require.NoError(t, os.MkdirAll(filepath.Join(at, "templates"), 0o700))
-	for file, text := range map[string]string{
-		"Chart.yaml": fmt.Sprintf("apiVersion: v2\nname: %s\nversion: %s\n", name, version),
-		"templates/all.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: all\n  namespace: {{ .Release.Namespace }}\n" +
-			"data:\n  release: {{ .Release.Name }}\n  values: {{ toJson .Values | quote }}\n",
-	} {
-		require.NoError(t, os.WriteFile(filepath.Join(at, file), []byte(text), 0o600))
-	}
-
-	return at
 }

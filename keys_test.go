@@ -39,6 +39,8 @@ type keyCase struct {
 type settled struct {
 	at   string
 	base string
+	// node is one for which the keys are, where they are for several.
+	node string
 }
 
 // smallest is a stack with one node.
@@ -50,15 +52,20 @@ nodes: {c1: {role: controlplane, networks: {lan: {address: 10.0.0.11/24}}}}
 
 // nodePlaces are the places where the keys of a node can be written, by the start of the key's path.
 var nodePlaces = map[string]settled{
-	"nodes.*.":               {"nodes.w1", "nodes: {w1: {role: worker, networks: {lan: {address: 10.0.0.21/24}}}}"},
-	"defaults.all.":          {"defaults.all", ""},
-	"defaults.controlPlane.": {"defaults.controlPlane", ""},
-	"defaults.worker.":       {"defaults.worker", "nodes: {w1: {role: worker, networks: {lan: {address: 10.0.0.21/24}}}}"},
-	"sizes.*.":               {"sizes.small", "{sizes: {small: {}}, nodes: {w1: {role: worker, size: small, networks: {lan: {address: 10.0.0.21/24}}}}}"},
-	"pools.*.":               {"pools.workers", "pools: {workers: {role: worker, count: 1, networks: {lan: {address: 10.0.0.21/24}}}}"},
+	"nodes.*.":               {at: "nodes.w1", base: workerGiven},
+	"defaults.all.":          {at: "defaults.all", node: "c1"},
+	"defaults.controlPlane.": {at: "defaults.controlPlane", node: "c1"},
+	"defaults.worker.":       {at: "defaults.worker", base: workerGiven, node: "w1"},
+	"sizes.*.": {
+		at: "sizes.small", node: "w1",
+		base: "{sizes: {small: {}}, nodes: {w1: {role: worker, size: small, networks: {lan: {address: 10.0.0.21/24}}}}}",
+	},
+	"pools.*.": {
+		at: "pools.workers", base: "pools: {workers: {role: worker, count: 1, networks: {lan: {address: 10.0.0.21/24}}}}",
+	},
 	"pools.*.members[].": {
-		"pools.workers.members.[]",
-		"pools: {workers: {role: worker, members: [{name: m1, networks: {lan: {address: 10.0.0.21/24}}}]}}",
+		at:   "pools.workers.members.[]",
+		base: "pools: {workers: {role: worker, members: [{name: m1, networks: {lan: {address: 10.0.0.21/24}}}]}}",
 	},
 }
 
@@ -107,26 +114,31 @@ func TestEveryKeyHasAnEffect(t *testing.T) {
 			assertEffect(t, r, k, c)
 		})
 	}
-	for path := range keyCases {
-		assert.True(t, used[path], "there is no key %s", path)
+	for _, cases := range []map[string]keyCase{keyCases, nodeCases, dayCases} {
+		for path := range cases {
+			assert.True(t, used[path], "there is no key %s", path)
+		}
 	}
 	t.Logf("%d keys", keys)
 }
 
-// caseOf is the case of a key: its own, or that of the same key of a node.
+// caseOf is the case of a key: its own, or that of the same key of a node or an image.
 func caseOf(path string) (c keyCase, entry string) {
-	if c, own := keyCases[path]; own {
-		return c, path
+	for _, cases := range []map[string]keyCase{keyCases, dayCases} {
+		if c, own := cases[path]; own {
+			return c, path
+		}
 	}
-	if start, ok := placeOf(path); ok {
-		entry = "*." + strings.TrimPrefix(path, start)
-	} else if rest, ok := strings.CutPrefix(path, "images.*."); ok {
-		entry = "image." + rest
-	} else {
-		entry = path
+	if rest, ok := strings.CutPrefix(path, "images.*."); ok {
+		return keyCases["image."+rest], "image." + rest
 	}
+	start, ok := placeOf(path)
+	if !ok {
+		return keyCase{}, path
+	}
+	rest := strings.TrimPrefix(path, start)
 
-	return keyCases[entry], entry
+	return nodeCase(start, rest), rest
 }
 
 func assertEffect(t *testing.T, r *runner, k spec.Key, c keyCase) {
@@ -147,7 +159,9 @@ func assertEffect(t *testing.T, r *runner, k spec.Key, c keyCase) {
 			return
 		}
 		require.NoError(t, was.err, "without the key")
-		if now.err == nil && difference(was, now) != "" {
+		if d := difference(was, now); now.err == nil && d != "" {
+			t.Log(d)
+
 			return
 		}
 		tried = append(tried, fmt.Sprintf("%s: %v", value, cmp.Or(now.err, errors.New("changes nothing"))))
@@ -167,22 +181,49 @@ func stackFor(t *testing.T, k spec.Key, c keyCase) (under map[string]any, path [
 		}
 		path, rest = strings.Split(place.at, "."), strings.TrimPrefix(k.Path, start)
 		if c.node != "" {
-			under = overlay(t, under, wrapped(path, parse(t, c.node)))
+			shared, own := apart(parse(t, c.node), place.node)
+			under = overlay(t, overlay(t, under, own), wrapped(path, shared))
 		}
-	} else if rest, ok := strings.CutPrefix(k.Path, "images.*."); ok {
+	} else if strings.HasPrefix(k.Path, "images.*.") {
 		under = overlay(t, under, parse(t, "{images: {other: {}}, nodes: {c1: {image: other}}}"))
 		if c.node != "" {
 			under = overlay(t, under, map[string]any{"images": map[string]any{"other": parse(t, c.node)}})
 		}
-		_ = rest
 	} else if strings.HasPrefix(k.Path, "image.") && c.node != "" {
 		under = overlay(t, under, map[string]any{"image": parse(t, c.node)})
 	}
-	if c.given != "" {
-		under = overlay(t, under, parse(t, c.given))
+	for _, given := range strings.Split(c.given, "\n---\n") {
+		if given != "" {
+			under = overlay(t, under, parse(t, given))
+		}
 	}
 
 	return under, append(path, elementsOf(rest)...)
+}
+
+// apart takes addresses, which belong to one node, to the named node; none is named where the piece is
+// for one node anyway.
+func apart(piece any, node string) (shared, own any) {
+	block, _ := piece.(map[string]any)
+	networks, _ := block["networks"].(map[string]any)
+	if node == "" || networks == nil {
+		return piece, map[string]any{}
+	}
+	left, addresses := map[string]any{}, map[string]any{}
+	for name, network := range networks {
+		settings, address := map[string]any{}, map[string]any{}
+		all, _ := network.(map[string]any)
+		for key, value := range all {
+			if strings.HasPrefix(key, "address") {
+				address[key] = value
+			} else {
+				settings[key] = value
+			}
+		}
+		left[name], addresses[name] = settings, address
+	}
+
+	return map[string]any{"networks": left}, wrapped([]string{"nodes", node, "networks"}, addresses)
 }
 
 func overlay(t *testing.T, under map[string]any, over any) map[string]any {

@@ -61,12 +61,12 @@ func run(ctx *pulumi.Context, s *stack.Stack) error {
 	if err != nil {
 		return err
 	}
-	git, err := handToGit(ctx, cfg, cluster)
+	deployKey, err := handToGit(ctx, cfg, cluster)
 	if err != nil {
 		return err
 	}
 
-	export(ctx, cfg, cluster, git)
+	export(ctx, cfg, cluster, deployKey)
 
 	return nil
 }

@@ -172,7 +172,11 @@ func (c *TalosCluster) bootstrapAndOpen(
 	}
 	c.Ready = ready
 
-	return c.openKubeconfig(ctx, name, before, ready)
+	if err := c.openKubeconfig(ctx, name, before, ready); err != nil {
+		return err
+	}
+
+	return c.storeCredentials(ctx, name)
 }
 
 // checkTalosCluster finds everything that is wrong before anything is registered.
@@ -185,11 +189,11 @@ func checkTalosCluster(
 		return nil, err //nolint:wrapcheck // says everything
 	}
 
-	withGitOps, err := GitOpsDayZero(cfg)
+	withFlux, err := FluxDayZero(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("cluster %q: %w", name, err)
 	}
-	day := manifests.Input{Config: withGitOps, Charts: args.Charts, ReadFile: args.ReadFile}
+	day := manifests.Input{Config: withFlux, Charts: args.Charts, ReadFile: args.ReadFile}
 	day, list, err := dayZero(ctx, day)
 	if err != nil {
 		return nil, fmt.Errorf("cluster %q: %w", name, err)

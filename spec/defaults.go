@@ -54,7 +54,6 @@ func (c *Config) fillShared() {
 		ensure(&c.CNI.Cilium)
 	}
 	c.fillCharts()
-	said := c.GitOps
 	FillDefaults(&c.Proxmox, &c.Images, &c.Cluster, &c.Talos, &c.Kubernetes, &c.CNI, &c.Manifests, &c.GitOps, &c.Lifecycle, &c.Output)
 
 	setDefault(&c.Talos.Contract, MinorOf(*c.Talos.Version))
@@ -62,7 +61,7 @@ func (c *Config) fillShared() {
 	setDefault(&c.Cluster.AllowSchedulingOnControlPlanes, c.SchedulingOnControlPlanes())
 	setDefault(&c.Talos.HostDNS.ForwardKubeDNSToHost, *c.Talos.HostDNS.Enabled)
 	setDefault(&c.Talos.HostDNS.ResolveMemberNames, false)
-	c.fillGitOps(said)
+	c.fillGitOps()
 }
 
 // fillCharts says where the charts are that everybody takes from the same place.
@@ -89,17 +88,14 @@ func (c *Config) fillCharts() {
 	}
 }
 
-// fillGitOps fills what follows from the provider and the repository. What only Flux has stays as it
-// was said when the provider is another one, so that rules can tell.
-func (c *Config) fillGitOps(said GitOps) {
+// fillGitOps fills what follows from the provider and the repository.
+func (c *Config) fillGitOps() {
 	g := &c.GitOps
 	switch *g.Provider {
 	case "flux":
 		setDefault(&g.Namespace, "flux-system")
 	case "argocd":
 		setDefault(&g.Namespace, "argocd")
-		g.Method, g.Git.SyncInterval, g.Git.Timeout, g.Git.Wait =
-			said.Method, said.Git.SyncInterval, said.Git.Timeout, said.Git.Wait
 	default:
 		return
 	}

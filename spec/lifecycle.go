@@ -26,8 +26,6 @@ type Lifecycle struct {
 	Replace map[string]int `json:"replace,omitempty"`
 	// Force removes nodes that no longer answer: by name.
 	Force []string `json:"force,omitempty"`
-	// SnapshotDirectory receives an etcd snapshot before each upgrade; none when unset.
-	SnapshotDirectory *string `json:"snapshotDirectory,omitempty"`
 	// KubeconfigRenewal is how long before expiry client certificates are renewed.
 	KubeconfigRenewal *Duration `json:"kubeconfigRenewal,omitempty" default:"720h"`
 }

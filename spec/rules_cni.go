@@ -183,6 +183,13 @@ func (r *rules) chart(path string, c Chart) {
 	if c.Version != nil || remote {
 		r.chartVersion(path+".version", c.Version)
 	}
+	for field, used := range map[string]bool{
+		"digest": c.Digest != nil, "username": c.Username != nil, "password": c.Password != nil,
+	} {
+		if used && !remote && c.Repository != nil {
+			r.l.Addf(path+"."+field, "is for a repository in the network, and this one is a path: remove it")
+		}
+	}
 	if c.Digest != nil && !digestForm.MatchString(*c.Digest) {
 		r.l.Addf(path+".digest", "%q is no digest: write sha256: and 64 hexadecimal digits", *c.Digest)
 	}

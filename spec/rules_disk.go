@@ -23,7 +23,10 @@ func (r *rules) disks(at string, n NamedNode) {
 	if e := r.c.Talos.EphemeralMaxSize; e != nil && *e > *n.OSDisk.Size {
 		r.l.Addf("talos.ephemeralMaxSize", "%d GiB is more than an OS disk of %d GiB: lower it", *e, *n.OSDisk.Size)
 	}
-	for name, used := range map[string]bool{"mountpoint": n.OSDisk.Mountpoint != nil, "keepOnRebuild": *n.OSDisk.KeepOnRebuild} {
+	for name, used := range map[string]bool{
+		"mountpoint": n.OSDisk.Mountpoint != nil, "keepOnRebuild": *n.OSDisk.KeepOnRebuild,
+		"filesystem": Or(n.OSDisk.Filesystem, "xfs") != "xfs",
+	} {
 		if used {
 			r.l.Addf(at+".osDisk."+name, "is for data disks: remove it")
 		}

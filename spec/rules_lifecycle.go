@@ -78,7 +78,7 @@ func (r *rules) output() {
 		file *string
 	}{
 		{"output.kubeconfigFile", o.KubeconfigFile}, {"output.talosconfigFile", o.TalosconfigFile},
-		{"output.machineConfigDirectory", o.MachineConfigDirectory}, {"lifecycle.snapshotDirectory", r.c.Lifecycle.SnapshotDirectory},
+		{"output.machineConfigDirectory", o.MachineConfigDirectory},
 	} {
 		if f.file == nil {
 			continue
@@ -101,6 +101,10 @@ func (r *rules) store(s CredentialStore) {
 	}
 	if s.KubeconfigName != nil && s.TalosconfigName != nil && *s.KubeconfigName == *s.TalosconfigName {
 		r.l.Addf("output.store.talosconfigName", "%q is also the kubeconfig's name: choose another", *s.TalosconfigName)
+	}
+	if len(s.Command) == 0 {
+		r.l.Addf("output.store.command", "is required: write the command that takes a secret on its standard input, "+
+			`such as ["vault", "kv", "put", "secret/{name}", "value=-"]`)
 	}
 	if len(s.Command) > 0 && !slices.ContainsFunc(s.Command[1:], func(arg string) bool { return strings.Contains(arg, "{name}") }) {
 		r.l.Addf("output.store.command", "has no argument with {name}, so that both secrets would get one name: add it")

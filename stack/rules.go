@@ -18,6 +18,9 @@ func (e *expansion) fileRules() []check.Problem {
 	shared(&l, "defaults.all", d.All)
 	shared(&l, "defaults.controlPlane", d.ControlPlane)
 	shared(&l, "defaults.worker", d.Worker)
+	if d.Worker.AllowSharedHost != nil {
+		l.Addf("defaults.worker.allowSharedHost", "is for control planes: remove it")
+	}
 	for _, name := range slices.Sorted(maps.Keys(e.file.Sizes)) {
 		size := e.file.Sizes[name]
 		path := check.Key("sizes", name)

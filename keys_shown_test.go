@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package main
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/talos-proxmox/talos-proxmox/components"
+	"github.com/talos-proxmox/talos-proxmox/internal/manifests"
+	"github.com/talos-proxmox/talos-proxmox/spec"
+)
+
+// remoteChart is a chart of a repository on this machine.
+func remoteChart(repository string) spec.Chart {
+	return spec.Chart{Repository: &repository, Name: spec.Ptr("one"), Version: spec.Ptr("1.0.0")}
+}
+
+// showDigest shows that a chart's archive must have the digest.
+func showDigest(t *testing.T) {
+	t.Helper()
+	cache := manifests.Cache{Dir: t.TempDir()}
+	chart := remoteChart("https://charts.example.com")
+	require.NoError(t, os.WriteFile(cache.Path(chart), []byte("archive"), 0o600))
+	chart.Digest = spec.Ptr("sha256:0000000000000000000000000000000000000000000000000000000000000000")
+	_, err := cache.Load(context.Background(), chart)
+	assert.ErrorContains(t, err, "has the digest sha256:")
+}
+
+// showCredentials shows that the repository is asked with user and password.
+func showCredentials(t *testing.T) {
+	t.Helper()
+	var user, password string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		user, password, _ = r.BasicAuth()
+		w.WriteHeader(http.StatusUnauthorized)
+	}))
+	defer server.Close()
+	chart := remoteChart(server.URL)
+	chart.Username, chart.Password = spec.Ptr("somebody"), spec.Ptr(spec.NewSecret("word"))
+	_, err := manifests.Fetcher{Client: server.Client()}.Fetch(context.Background(), chart)
+	require.ErrorContains(t, err, "401")
+	assert.Equal(t, []string{"somebody", "word"}, []string{user, password})
+}
+
+// showAllowReplace shows that an edit which replaces a VM is refused unless it is allowed.
+func showAllowReplace(t *testing.T) {
+	t.Helper()
+	identity := func(host string) resource.PropertyMap {
+		return resource.PropertyMap{"input": resource.NewPropertyValue(map[string]any{"host": host, "vmId": 100.0})}
+	}
+	require.Error(t, components.RefuseVMEdit("c1", identity("one"), identity("two"), nil))
+	assert.NoError(t, components.RefuseVMEdit("c1", identity("one"), identity("two"), []string{"host"}))
+}
+
+// showInHooks shows that hooks of the components read the setting: what they do with it is seen only
+// where a cluster runs.
+func showInHooks(field string) func(*testing.T) {
+	return func(t *testing.T) {
+		t.Helper()
+		files, err := filepath.Glob("components/*.go")
+		require.NoError(t, err)
+		reads := regexp.MustCompile(`(Lifecycle|\bl)\.` + field + `\b`)
+		assert.True(t, slices.ContainsFunc(files, func(file string) bool {
+			text, err := os.ReadFile(file) //nolint:gosec // a file of the project
+			require.NoError(t, err)
+
+			return !strings.HasSuffix(file, "_test.go") && reads.Match(text)
+		}), "no component reads it")
+	}
+}
