@@ -190,24 +190,47 @@ func machinesOf(nodes map[string]*components.ProxmoxNode) map[string]pulumi.Reso
 	return machines
 }
 
-// handToGit installs the GitOps controller that the stack asks for and returns the deploy key that
-// the git host must allow.
-func handToGit(ctx *pulumi.Context, cfg spec.Config, cluster *components.TalosCluster) (pulumi.StringInput, error) {
-	if *cfg.GitOps.Provider != "flux" {
-		return pulumi.String(""), nil
-	}
-	flux, err := components.NewFluxBootstrap(ctx, *cfg.Cluster.Name+"-flux", &components.FluxBootstrapArgs{
-		ClusterName: *cfg.Cluster.Name, Kubeconfig: cluster.Kubeconfig, Cluster: cluster, GitOps: cfg.GitOps,
-	})
-	if err != nil {
-		return nil, err
-	}
+// handedOver is what a git host and a repository's authors must know of the cluster.
+type handedOver struct {
+	// deployKey is the public key that the git host must allow to read; empty without an SSH key.
+	deployKey pulumi.StringInput
+	// ageRecipient is what secrets in the repository are encrypted for; nil without SOPS.
+	ageRecipient pulumi.StringInput
+}
 
-	return flux.PublicKey, nil
+// handToGit installs the GitOps controller that the stack asks for.
+func handToGit(ctx *pulumi.Context, cfg spec.Config, cluster *components.TalosCluster) (handedOver, error) {
+	name := *cfg.Cluster.Name
+	switch *cfg.GitOps.Provider {
+	case "flux":
+		flux, err := components.NewFluxBootstrap(ctx, name+"-flux", &components.FluxBootstrapArgs{
+			ClusterName: name, Kubeconfig: cluster.Kubeconfig, Cluster: cluster, GitOps: cfg.GitOps,
+		})
+		if err != nil {
+			return handedOver{}, err
+		}
+		made := handedOver{deployKey: flux.PublicKey}
+		if cfg.GitOps.SOPS != nil {
+			made.ageRecipient = flux.AgeRecipient
+		}
+
+		return made, nil
+	case "argocd":
+		argo, err := components.NewArgoBootstrap(ctx, name+"-argocd", &components.ArgoBootstrapArgs{
+			ClusterName: name, Kubeconfig: cluster.Kubeconfig, Cluster: cluster, GitOps: cfg.GitOps,
+		})
+		if err != nil {
+			return handedOver{}, err
+		}
+
+		return handedOver{deployKey: argo.PublicKey}, nil
+	default:
+		return handedOver{deployKey: pulumi.String("")}, nil
+	}
 }
 
 // export says what the stack made; kubeconfig and talosconfig are secrets.
-func export(ctx *pulumi.Context, cfg spec.Config, cluster *components.TalosCluster, deployKey pulumi.StringInput) {
+func export(ctx *pulumi.Context, cfg spec.Config, cluster *components.TalosCluster, git handedOver) {
 	nodes := pulumi.Map{}
 	for _, n := range cfg.Nodes {
 		nodes[n.Name] = pulumi.StringMap{
@@ -216,7 +239,10 @@ func export(ctx *pulumi.Context, cfg spec.Config, cluster *components.TalosClust
 			"role":    pulumi.String(string(*n.Role)),
 		}
 	}
-	ctx.Export("deployKey", deployKey)
+	if git.ageRecipient != nil {
+		ctx.Export("ageRecipient", git.ageRecipient)
+	}
+	ctx.Export("deployKey", git.deployKey)
 	ctx.Export("endpoint", cluster.Endpoint)
 	ctx.Export("kubeconfig", cluster.Kubeconfig)
 	ctx.Export("nodes", nodes)

@@ -61,12 +61,12 @@ func run(ctx *pulumi.Context, s *stack.Stack) error {
 	if err != nil {
 		return err
 	}
-	deployKey, err := handToGit(ctx, cfg, cluster)
+	git, err := handToGit(ctx, cfg, cluster)
 	if err != nil {
 		return err
 	}
 
-	export(ctx, cfg, cluster, deployKey)
+	export(ctx, cfg, cluster, git)
 
 	return nil
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/pulumi/pulumi-kubernetes/sdk/v4/go/kubernetes"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
-	"github.com/talos-proxmox/talos-proxmox/internal/check"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -61,19 +60,11 @@ func NewFluxBootstrap(
 	}
 
 	f := &FluxBootstrap{}
-	if args.Cluster != nil {
-		opts = append(opts, pulumi.DeletedWith(args.Cluster))
-	}
-	if err := ctx.RegisterComponentResource(FluxBootstrapType, name, f, opts...); err != nil {
-		return nil, fmt.Errorf("registering Flux bootstrap %q: %w", name, err)
-	}
-	provider, err := NewKubernetesProvider(ctx, name+"-kubernetes", args.ClusterName, args.Kubeconfig, pulumi.Parent(f))
+	start, err := startGitOps(ctx, FluxBootstrapType, name, f, args.ClusterName, args.Kubeconfig, args.Cluster, g, opts)
 	if err != nil {
 		return nil, err
 	}
-
-	b := &fluxBuilder{ctx: ctx, name: name, g: g, into: []pulumi.ResourceOption{pulumi.Parent(f), pulumi.Provider(provider)}}
-	if err := b.build(f, values); err != nil {
+	if err := (&fluxBuilder{start}).build(f, values); err != nil {
 		return nil, err
 	}
 
@@ -81,17 +72,7 @@ func NewFluxBootstrap(
 }
 
 // fluxBuilder registers the children of one [FluxBootstrap].
-type fluxBuilder struct {
-	ctx  *pulumi.Context
-	name string
-	g    spec.GitOps
-	into []pulumi.ResourceOption
-}
-
-// after are the options of a child that comes after others.
-func (b *fluxBuilder) after(before ...pulumi.Resource) []pulumi.ResourceOption {
-	return append(b.into[:len(b.into):len(b.into)], pulumi.DependsOn(before))
-}
+type fluxBuilder struct{ *gitOpsBuilder }
 
 func (b *fluxBuilder) build(f *FluxBootstrap, values map[string]any) error {
 	before := []pulumi.Resource{}
@@ -168,20 +149,4 @@ func (b *fluxBuilder) operator(values map[string]any, before []pulumi.Resource) 
 	}.register(b.ctx, b.name+"-instance", b.after(release)...)
 
 	return err
-}
-
-// validateGitOps checks what Flux and Argo CD have in common.
-func validateGitOps(name, clusterName string, g spec.GitOps) error {
-	var problems check.List
-	if clusterName == "" {
-		problems.Addf("clusterName", "is required")
-	}
-	if g.Chart.Digest != nil {
-		problems.Addf("chart.digest", "cannot be checked for a chart that the Kubernetes provider fetches: leave it out")
-	}
-	if g.Git.Auth != nil && spec.Or(g.Git.Auth.Type, "") == "ssh" && spec.Or(g.Git.Auth.KnownHosts, "") == "" {
-		problems.Addf("git.auth.knownHosts", "is required for ssh: the output of `ssh-keyscan` that you have checked")
-	}
-
-	return problems.Err("GitOps " + name) //nolint:wrapcheck // says everything
 }

@@ -11,9 +11,6 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// fluxOrder puts Flux behind everything that a cluster gets at day 0.
-const fluxOrder = 900
-
 // FluxDayZero adds Flux to what Talos applies at bootstrap, when GitOps asks for the method inline:
 // the community chart, and the objects that make Flux follow the repository. The repository's
 // credentials are not among them, since whoever reads a machine configuration would see them;
@@ -22,7 +19,6 @@ func FluxDayZero(cfg spec.Config) (spec.Config, error) {
 	if spec.Or(cfg.GitOps.Provider, "none") != "flux" || spec.Or(cfg.GitOps.Method, "") != "inline" {
 		return cfg, nil
 	}
-	cfg = spec.Clone(cfg)
 	g := withFluxDefaults(spec.Or(cfg.Cluster.Name, ""), cfg.GitOps)
 	values, err := chartValues(g.Chart, fluxValues(g))
 	if err != nil {
@@ -32,30 +28,14 @@ func FluxDayZero(cfg spec.Config) (spec.Config, error) {
 	if err != nil {
 		return cfg, fmt.Errorf("writing the values of Flux's chart: %w", err)
 	}
-	chart := g.Chart
-	chart.Values = spec.Ptr(spec.Text(text))
-	if cfg.Manifests.Charts == nil {
-		cfg.Manifests.Charts = map[string]spec.DayZeroChart{}
-	}
-	cfg.Manifests.Charts["flux2"] = spec.DayZeroChart{
-		Chart: chart, Namespace: g.Namespace, CreateNamespace: spec.Ptr(true), Order: spec.Ptr(fluxOrder),
-	}
-	if g.Git.URL == nil {
-		return cfg, nil
+	objects := ""
+	if g.Git.URL != nil {
+		if objects, err = followObjects(g); err != nil {
+			return cfg, err
+		}
 	}
 
-	objects, err := followObjects(g)
-	if err != nil {
-		return cfg, err
-	}
-	if cfg.Manifests.Inline == nil {
-		cfg.Manifests.Inline = map[string]spec.Manifest{}
-	}
-	cfg.Manifests.Inline["flux-sync"] = spec.Manifest{
-		Order: spec.Ptr(fluxOrder + 1), Inline: spec.Ptr(spec.Text(objects)),
-	}
-
-	return cfg, nil
+	return addDayZero(cfg, g, "flux2", string(text), "flux-sync", objects)
 }
 
 // followObjects are the objects that make Flux follow the repository, as YAML.

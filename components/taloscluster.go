@@ -189,11 +189,11 @@ func checkTalosCluster(
 		return nil, err //nolint:wrapcheck // says everything
 	}
 
-	withFlux, err := FluxDayZero(cfg)
+	withGitOps, err := GitOpsDayZero(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("cluster %q: %w", name, err)
 	}
-	day := manifests.Input{Config: withFlux, Charts: args.Charts, ReadFile: args.ReadFile}
+	day := manifests.Input{Config: withGitOps, Charts: args.Charts, ReadFile: args.ReadFile}
 	day, list, err := dayZero(ctx, day)
 	if err != nil {
 		return nil, fmt.Errorf("cluster %q: %w", name, err)

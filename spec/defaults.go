@@ -54,6 +54,7 @@ func (c *Config) fillShared() {
 		ensure(&c.CNI.Cilium)
 	}
 	c.fillCharts()
+	said := c.GitOps
 	FillDefaults(&c.Proxmox, &c.Images, &c.Cluster, &c.Talos, &c.Kubernetes, &c.CNI, &c.Manifests, &c.GitOps, &c.Lifecycle, &c.Output)
 
 	setDefault(&c.Talos.Contract, MinorOf(*c.Talos.Version))
@@ -61,7 +62,7 @@ func (c *Config) fillShared() {
 	setDefault(&c.Cluster.AllowSchedulingOnControlPlanes, c.SchedulingOnControlPlanes())
 	setDefault(&c.Talos.HostDNS.ForwardKubeDNSToHost, *c.Talos.HostDNS.Enabled)
 	setDefault(&c.Talos.HostDNS.ResolveMemberNames, false)
-	c.fillGitOps()
+	c.fillGitOps(said)
 }
 
 // fillCharts says where the charts are that everybody takes from the same place.
@@ -88,14 +89,17 @@ func (c *Config) fillCharts() {
 	}
 }
 
-// fillGitOps fills what follows from the provider and the repository.
-func (c *Config) fillGitOps() {
+// fillGitOps fills what follows from the provider and the repository. What only Flux has stays as it
+// was said when the provider is another one, so that rules can tell.
+func (c *Config) fillGitOps(said GitOps) {
 	g := &c.GitOps
 	switch *g.Provider {
 	case "flux":
 		setDefault(&g.Namespace, "flux-system")
 	case "argocd":
 		setDefault(&g.Namespace, "argocd")
+		g.Method, g.Git.SyncInterval, g.Git.Timeout, g.Git.Wait =
+			said.Method, said.Git.SyncInterval, said.Git.Timeout, said.Git.Wait
 	default:
 		return
 	}

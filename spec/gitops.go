@@ -8,7 +8,7 @@ type GitOps struct {
 	// Provider is the controller; none leaves the cluster alone.
 	Provider *string `json:"provider,omitempty" enum:"flux,argocd,none" default:"none"`
 	// Method is how Flux is installed: its community chart, the Flux operator, or at day 0 through
-	// Talos.
+	// Talos. Not for Argo CD.
 	Method *string `json:"method,omitempty" enum:"chart,operator,inline" default:"chart"`
 	// Namespace of the controllers; flux-system or argocd.
 	Namespace *string `json:"namespace,omitempty"`
@@ -16,18 +16,18 @@ type GitOps struct {
 	Chart Chart `json:"chart,omitempty"`
 	// Version of Flux ("2.x" or exact) for the operator.
 	Version *string `json:"version,omitempty"`
-	// Registry of the controllers' images.
+	// Registry of the images of Flux's controllers. Not for Argo CD.
 	Registry *string `json:"registry,omitempty"`
 	// Components of Flux to install.
 	Components []string `json:"components,omitempty"`
 	// Git is the repository to reconcile.
 	Git Git `json:"git,omitempty"`
-	// DestinationNamespace is where Argo CD puts namespaced objects that name none; with Flux it is
-	// the Kustomization's targetNamespace.
+	// DestinationNamespace is where Argo CD puts namespaced objects that name none, and is made when it
+	// is not there; with Flux it is the Kustomization's targetNamespace.
 	DestinationNamespace *string `json:"destinationNamespace,omitempty"`
-	// SOPS decrypts secrets with an age key.
+	// SOPS decrypts secrets with an age key. Not for Argo CD.
 	SOPS *SOPS `json:"sops,omitempty"`
-	// DayZero installs Argo CD through Talos at bootstrap.
+	// DayZero installs Argo CD through Talos at bootstrap; for Flux see Method.
 	DayZero *bool `json:"dayZero,omitempty" default:"false"`
 }
 
@@ -47,13 +47,13 @@ type Git struct {
 	Path *string `json:"path,omitempty"`
 	// Interval between looks at the repository.
 	Interval *Duration `json:"interval,omitempty" default:"1m"`
-	// SyncInterval between corrections of drift.
+	// SyncInterval between corrections of drift. Not for Argo CD, which corrects it when it sees it.
 	SyncInterval *Duration `json:"syncInterval,omitempty" default:"10m"`
-	// Timeout of one reconciliation.
+	// Timeout of one reconciliation. Not for Argo CD.
 	Timeout *Duration `json:"timeout,omitempty" default:"5m"`
 	// Prune removes what left the repository.
 	Prune *bool `json:"prune,omitempty" default:"true"`
-	// Wait waits for what was applied to be ready.
+	// Wait waits for what was applied to be ready. Not for Argo CD, which always watches it.
 	Wait *bool `json:"wait,omitempty" default:"true"`
 	// Auth is how to read the repository; none for a public one.
 	Auth *GitAuth `json:"auth,omitempty"`
@@ -63,7 +63,8 @@ type Git struct {
 type GitAuth struct {
 	// Type of credential. An ssh key is generated once unless PrivateKey is given.
 	Type *string `json:"type,omitempty" enum:"ssh,token,basic,githubApp"`
-	// PrivateKey for ssh, in OpenSSH form.
+	// PrivateKey for ssh, in OpenSSH form. The public half is the stack's output deployKey: allow it read
+	// access on the git host.
 	PrivateKey *Secret `json:"privateKey,omitempty"`
 	// KnownHosts of the git host, as in ~/.ssh/known_hosts. Required for ssh.
 	KnownHosts *string `json:"knownHosts,omitempty"`

@@ -50,33 +50,30 @@ func (r *rules) gitops() {
 	r.gitopsMethod(g)
 	r.git(g.Git)
 	if g.SOPS != nil {
-		r.sops(*g.SOPS, *g.Provider)
+		r.sops(*g.SOPS)
 	}
 }
 
 // gitopsMethod checks what only some ways of installing have.
 func (r *rules) gitopsMethod(g GitOps) {
 	flux := *g.Provider == "flux"
-	if !flux && r.said.GitOps.Method != nil {
-		r.l.Addf("gitops.method", "is a choice of Flux, and the provider is %s: remove it", *g.Provider)
-	}
-	if flux && Or(g.DayZero, false) {
-		r.l.Addf("gitops.dayZero", "is a choice of Argo CD: with flux set gitops.method to inline")
-	}
-	if len(g.Components) > 0 && !flux {
-		r.l.Addf("gitops.components", "are those of Flux, and the provider is %s: remove them", *g.Provider)
+	if flux {
+		r.fluxOnly(g)
+	} else {
+		g.CheckArgoCD("gitops", r.l)
 	}
 	for i, name := range g.Components {
 		if !slices.Contains(fluxComponents, name) {
 			r.l.Addf(check.Index("gitops.components", i), "%s", notOneOf(name, fluxComponents))
 		}
 	}
-	if g.Version != nil && (!flux || *g.Method != "operator") {
-		r.l.Addf("gitops.version", "is for the Flux operator: set gitops.method to operator, or give chart.version")
-	} else if g.Version != nil {
+	if flux && *g.Method == "operator" && g.Version != nil {
 		if _, err := semver.NewConstraint(*g.Version); err != nil {
 			r.l.Addf("gitops.version", "%q is no version of Flux such as 2.x or 2.7.2", *g.Version)
 		}
+	}
+	if dayZero := (flux && *g.Method == "inline") || (!flux && Or(g.DayZero, false)); g.Chart.Digest != nil && !dayZero {
+		r.l.Addf("gitops.chart.digest", "is checked only for a chart that Talos installs at day 0: leave it out")
 	}
 	r.chart("gitops.chart", g.Chart)
 }
@@ -246,10 +243,7 @@ func knownHosts(text string) (hosts []string, ok bool) {
 	return hosts, len(hosts) > 0
 }
 
-func (r *rules) sops(s SOPS, provider string) {
-	if provider != "flux" {
-		r.l.Addf("gitops.sops", "works with Flux, and the provider is %s: remove it", provider)
-	}
+func (r *rules) sops(s SOPS) {
 	if !domainForm.MatchString(*s.SecretName) {
 		r.l.Addf("gitops.sops.secretName", "%q is no name of a Kubernetes secret", *s.SecretName)
 	}

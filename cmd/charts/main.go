@@ -48,7 +48,7 @@ func run(ctx context.Context, dir string, names []string, out io.Writer) error {
 
 			continue
 		}
-		cfg, err := components.FluxDayZero(s.Config)
+		cfg, err := components.GitOpsDayZero(s.Config)
 		if err != nil {
 			errs = append(errs, err)
 

@@ -80,7 +80,7 @@ func list(ctx context.Context, dir, name string, charts manifests.Cache) ([]airg
 	if err != nil {
 		return nil, nil, err
 	}
-	cfg, err := components.FluxDayZero(s.Config)
+	cfg, err := components.GitOpsDayZero(s.Config)
 	if err != nil {
 		return nil, nil, fmt.Errorf("stack %s: %w", name, err)
 	}

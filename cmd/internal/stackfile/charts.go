@@ -27,6 +27,10 @@ func Cache(dir string, fetch bool) manifests.Cache {
 // release: the GitOps controller's.
 func Releases(cfg spec.Config) map[string]spec.DayZeroChart {
 	g := cfg.GitOps
+	if spec.Or(g.Provider, "none") == "argocd" && !spec.Or(g.DayZero, false) {
+		// The stack says which chart: its rules and defaults see to that.
+		return map[string]spec.DayZeroChart{"argocd": {Chart: g.Chart, Namespace: g.Namespace}}
+	}
 	if spec.Or(g.Provider, "none") != "flux" || spec.Or(g.Method, "chart") == "inline" {
 		return nil
 	}
