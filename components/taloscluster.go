@@ -171,7 +171,6 @@ func (c *TalosCluster) bootstrapAndOpen(
 		return err
 	}
 	c.Ready = ready
-
 	if err := c.openKubeconfig(ctx, name, before, ready); err != nil {
 		return err
 	}
