@@ -46,7 +46,8 @@ func EditEffects() map[string]Edit {
 			all[prefix+field] = edit
 		}
 	}
-	the(all, Edit{EffectRefused, "is for data disks"}, "nodes.*.osDisk.mountpoint", "nodes.*.osDisk.keepOnRebuild")
+	the(all, Edit{EffectRefused, "is for data disks"}, "nodes.*.osDisk.mountpoint", "nodes.*.osDisk.keepOnRebuild",
+		"nodes.*.osDisk.filesystem")
 
 	return all
 }
