@@ -92,7 +92,7 @@ func upgradingKubernetes(c *cluster, d operations.Cluster) (operations.Kubernete
 
 	return operations.KubernetesUpgrade{
 			Access: c, Cluster: d, Gate: operations.NewGate(1),
-			Patience: operations.Patience{Timeout: 500 * time.Millisecond, Interval: time.Millisecond, Call: time.Second},
+			Patience: operations.Patience{Timeout: 400 * time.Millisecond, Interval: time.Millisecond, Call: time.Second},
 			Report: func(line string) {
 				mu.Lock()
 				defer mu.Unlock()
@@ -152,7 +152,7 @@ func TestKubernetesUpgradeGoesOnWhereItStopped(t *testing.T) {
 	err := u.Run(t.Context(), "v1.35.0")
 
 	require.EqualError(t, err, `upgrading Kubernetes of cluster "test" to v1.35.0: node node-2 (10.0.0.2): kube-controller-manager: `+
-		"it does not run registry.test/kube-controller-manager:v1.35.0 after 500ms: "+
+		"it does not run registry.test/kube-controller-manager:v1.35.0 after 400ms: "+
 		"pod kube-controller-manager-node-2 still has registry.test/kube-controller-manager:v1.34.1\n"+
 		"  look at: kubectl -n kube-system describe pod kube-controller-manager-node-2; then run `pulumi up` again, it goes on here")
 	assert.Len(t, c.set, 5, "nothing comes after the first failure")

@@ -22,7 +22,7 @@ func retiring(c *cluster, stays operations.Cluster) operations.Retire {
 	return operations.Retire{
 		Access: c, Cluster: stays, Gate: operations.NewGate(1), Report: func(string) {},
 		Drain:    operations.Drain{Timeout: 50 * time.Millisecond, Interval: time.Millisecond},
-		Patience: operations.Patience{Timeout: 500 * time.Millisecond, Interval: time.Millisecond, Call: time.Second},
+		Patience: operations.Patience{Timeout: 400 * time.Millisecond, Interval: time.Millisecond, Call: time.Second},
 	}
 }
 

@@ -27,7 +27,7 @@ func upgrading(c *cluster, d operations.Cluster) (operations.Upgrade, func() []s
 	return operations.Upgrade{
 			Access: c, Cluster: d, Gate: operations.NewGate(1),
 			Drain:    operations.Drain{Timeout: 50 * time.Millisecond, Interval: time.Millisecond},
-			Patience: operations.Patience{Timeout: 500 * time.Millisecond, Interval: time.Millisecond, Call: time.Second},
+			Patience: operations.Patience{Timeout: 400 * time.Millisecond, Interval: time.Millisecond, Call: time.Second},
 			Report: func(line string) {
 				mu.Lock()
 				defer mu.Unlock()
@@ -149,7 +149,7 @@ func TestUpgradeStopsAtTheFirstNodeThatFails(t *testing.T) {
 			func(c *cluster) {
 				c.nodes[address(1)].upgrade = func(n *node, _ string) error { n.silent = true; return nil }
 			},
-			"upgrading node node-1 (10.0.0.1): it is not back with Talos v1.12.5 (plain) after 500ms: connection refused\n" +
+			"upgrading node node-1 (10.0.0.1): it is not back with Talos v1.12.5 (plain) after 400ms: connection refused\n" +
 				"  look at: the console of node-1; when it is back, run `pulumi up` again",
 			1,
 		},
