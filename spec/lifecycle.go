@@ -22,7 +22,7 @@ type Lifecycle struct {
 	// AllowReplace permits edits that replace a VM, by node: the fields that may differ
 	// ("host", "vmId", "efiDisk", "tpm") or "*".
 	AllowReplace map[string][]string `json:"allowReplace,omitempty"`
-	// Replace rebuilds a node in an orderly way: raise the number to do it (again), by node.
+	// Replace rebuilds a node (its VM is replaced; it is not drained first): raise the number to do it (again), by node.
 	Replace map[string]int `json:"replace,omitempty"`
 	// Force removes nodes that no longer answer: by name.
 	Force []string `json:"force,omitempty"`
