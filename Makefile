@@ -130,5 +130,5 @@ lint: ## vet the code and check its format
 	@hack/lint.sh
 
 .PHONY: e2e
-e2e: tools ## run the real engine's tests alone
-	@go test -count=1 -timeout 60m -v ./tests/... $(ARGS)
+e2e: tools ## run the real engine's tests, those that take minutes too
+	@E2E=full go test -count=1 -timeout 150m -v ./tests/... $(ARGS)

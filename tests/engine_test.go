@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -19,8 +20,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// site is a lab site of its own, with the project's program and stack files copied beside it, so
-// that a test can edit them and leaves nothing behind in the repository.
+// site is a lab site of its own, with a copy of the project beside it, so that tests run side by side
+// and leave nothing behind in the repository.
 type site struct {
 	t       *testing.T
 	root    string // the repository
@@ -36,13 +37,76 @@ type result struct {
 
 func (r result) all() string { return r.stdout + r.stderr }
 
-// newSite starts with nothing; the lab starts with the first command.
+// heavy leaves out what takes minutes, but for `make e2e`.
+func heavy(t *testing.T) {
+	t.Helper()
+
+	if os.Getenv("E2E") != "full" {
+		t.Skip("skipped: takes minutes; `make e2e` runs it")
+	}
+}
+
+// newSite starts with nothing; the lab starts with the first command. The program is the one that
+// `make tools` built, so that a command of Pulumi's takes seconds; [newcomersSite] lets Pulumi build it.
 func newSite(t *testing.T) *site {
+	t.Helper()
+
+	s := newcomersSite(t)
+	s.copyProject(s.root, filepath.Join(s.root, "bin", "program"))
+	for _, dir := range []string{"examples", "schema"} {
+		require.NoError(t, os.CopyFS(filepath.Join(s.project, dir), os.DirFS(filepath.Join(s.root, dir))))
+	}
+
+	return s
+}
+
+// copyProject makes the site's project a copy of the one in a directory: its project file and its stack
+// files, with a program that is built already.
+func (s *site) copyProject(from, program string) {
+	s.t.Helper()
+
+	s.project = filepath.Join(s.t.TempDir(), "project")
+	require.NoError(s.t, os.Mkdir(s.project, 0o700))
+
+	files, err := filepath.Glob(filepath.Join(from, "Pulumi*.yaml"))
+	require.NoError(s.t, err)
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		require.NoError(s.t, err)
+		require.NoError(s.t, os.WriteFile(filepath.Join(s.project, filepath.Base(file)), content, 0o600))
+	}
+
+	// Pulumi's Go host has no way to be given a binary that every version of it knows, so what it builds
+	// is a program that becomes the real one.
+	for name, content := range map[string]string{
+		"go.mod": "module launcher\n\ngo 1.26\n",
+		"main.go": "package main\n\nimport (\n\t\"os\"\n\t\"syscall\"\n)\n\n" +
+			"func main() { panic(syscall.Exec(" + strconv.Quote(program) + ", os.Args, os.Environ())) }\n",
+	} {
+		require.NoError(s.t, os.WriteFile(filepath.Join(s.project, name), []byte(content), 0o600))
+	}
+}
+
+// build compiles one of the tests' own programs.
+func (s *site) build(program string) string {
+	s.t.Helper()
+
+	out := filepath.Join(s.t.TempDir(), filepath.Base(program))
+	cmd := exec.CommandContext(s.t.Context(), "go", "build", "-o", out, "./"+program)
+	cmd.Dir = s.root
+	output, err := cmd.CombinedOutput()
+	require.NoErrorf(s.t, err, "building %s: %s", program, output)
+
+	return out
+}
+
+// newcomersSite is a site for the project as it is in the repository; one test at a time uses it.
+func newcomersSite(t *testing.T) *site {
 	t.Helper()
 
 	root, err := filepath.Abs("..")
 	require.NoError(t, err)
-	for _, tool := range []string{"lab", "pulumi", "pulumi-language-go", "lab-kubernetes", "kubectl"} {
+	for _, tool := range []string{"lab", "pulumi", "pulumi-language-go", "lab-kubernetes", "kubectl", "program"} {
 		require.FileExists(t, filepath.Join(root, "bin", tool), "run make tools")
 	}
 

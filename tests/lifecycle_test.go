@@ -69,6 +69,7 @@ func (r *running) edit(file string) result {
 // TestAClusterLives upgrades Talos by an edit, gives every machine more memory, and takes the
 // cluster to one node and back, inside plain ups and never with two nodes down.
 func TestAClusterLives(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	dev := s.up("dev", s.stackFile("Pulumi.dev.yaml"))
 

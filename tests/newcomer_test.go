@@ -6,6 +6,7 @@ package tests_test
 import (
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,9 +16,36 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// TestDevAndProdInOneSite is the newcomer's way: both stacks come up from nothing in one site, are
+// TestNewcomersFirstCommands is what `make up`, `make preview` and `make destroy` run: Pulumi builds
+// the program itself, in the repository as it was cloned, and leaves nothing behind in it.
+func TestNewcomersFirstCommands(t *testing.T) {
+	s := newcomersSite(t)
+	before := s.inRepository()
+
+	dev := s.up("dev", filepath.Join(s.root, "Pulumi.dev.yaml"))
+	dev.hasNodes("ctrl-00", "ctrl-01", "ctrl-02")
+	s.must("pulumi", "preview", "--stack", "dev", "--expect-no-changes", "--non-interactive")
+	s.must("pulumi", "destroy", "--stack", "dev", "--yes", "--skip-preview", "--non-interactive")
+	assert.Empty(t, s.status().VMs)
+	assert.Equal(t, before, s.inRepository(), "the lab leaves the repository's files as they were")
+}
+
+// inRepository is what git finds changed in the repository.
+func (s *site) inRepository() string {
+	s.t.Helper()
+
+	cmd := exec.CommandContext(s.t.Context(), "git", "status", "--porcelain")
+	cmd.Dir = s.root
+	out, err := cmd.CombinedOutput()
+	require.NoError(s.t, err, string(out))
+
+	return string(out)
+}
+
+// TestDevAndProdInOneSite is the newcomer's way on: both stacks come up from nothing in one site, are
 // left alone by a second preview and a refresh, do not disturb each other, and go again.
 func TestDevAndProdInOneSite(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 
 	dev := s.up("dev", s.stackFile("Pulumi.dev.yaml"))

@@ -17,6 +17,7 @@ import (
 // TestBadStackFileIsRefusedBeforeAnythingExists breaks a stack file in three ways at once and wants
 // all of them told, each with its path, and nothing in the site or in the state.
 func TestBadStackFileIsRefusedBeforeAnythingExists(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	s.create("dev")
 	file := s.stackFile("Pulumi.dev.yaml",
@@ -41,6 +42,7 @@ func TestBadStackFileIsRefusedBeforeAnythingExists(t *testing.T) {
 // TestSecureValuesStaySecret puts secure values into structured keys, where the program meets them
 // as plain text, and looks for the very values in everything that is kept or printed.
 func TestSecureValuesStaySecret(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	s.create("dev")
 
@@ -89,6 +91,7 @@ func TestSecureValuesStaySecret(t *testing.T) {
 
 // TestSecureValueInAPlainSettingIsRefused: a value that ends up in plain settings cannot stay secret.
 func TestSecureValueInAPlainSettingIsRefused(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	s.create("dev")
 	file := s.stackFile("Pulumi.dev.yaml")

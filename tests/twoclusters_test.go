@@ -14,8 +14,10 @@ import (
 // TestTwoClustersInOneProgram runs somebody else's program, which makes two clusters from the
 // components alone: hook names are global to a program and must not meet.
 func TestTwoClustersInOneProgram(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
-	s.project = filepath.Join(s.root, "tests", "testdata", "programs", "twoclusters")
+	program := filepath.Join("tests", "testdata", "programs", "twoclusters")
+	s.copyProject(filepath.Join(s.root, program), s.build(program))
 	s.create("both")
 
 	r := s.must("pulumi", "up", "--stack", "both", "--yes", "--skip-preview", "--non-interactive")
