@@ -61,6 +61,12 @@ CHART_MODULES := github.com/cilium/cilium@v1.18.4 github.com/cilium/cilium@v1.18
 bin/charts: $(wildcard lab/charts/*) $(wildcard lab/cmd/lab-charts/*.go)
 	@rm -rf $@ && cd lab && go run ./cmd/lab-charts ../$@ $(CHART_MODULES) && touch ../$@
 
+# The genuine controllers of Flux, which only `make e2e` needs: about ten minutes on two cores.
+FLUX_CONTROLLERS := source-controller kustomize-controller
+bin/flux-controllers: tools/flux/go.mod hack/build.sh
+	@for c in $(FLUX_CONTROLLERS); do hack/build.sh $$c tools/flux $@/$$c github.com/fluxcd/$$c; done
+	@touch $@
+
 # Compiled here with progress, so that `pulumi up` finds every module and package in Go's caches.
 PROGRAM_SOURCES := $(shell find main.go go.mod stack spec components internal -name '*.go' -o -name go.mod 2>/dev/null)
 bin/program: $(PROGRAM_SOURCES) hack/build.sh
@@ -130,5 +136,5 @@ lint: ## vet the code and check its format
 	@hack/lint.sh
 
 .PHONY: e2e
-e2e: tools ## run the real engine's tests, those that take minutes too
+e2e: tools bin/flux-controllers ## run the real engine's tests, those that take minutes too
 	@E2E=full go test -count=1 -timeout 150m -v ./tests/... $(ARGS)

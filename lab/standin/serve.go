@@ -10,14 +10,15 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
 
 	"github.com/talos-proxmox/talos-proxmox/lab/standin/bridge"
+	"github.com/talos-proxmox/talos-proxmox/lab/standin/githost"
 	"github.com/talos-proxmox/talos-proxmox/lab/standin/kubernetes"
 	"github.com/talos-proxmox/talos-proxmox/lab/standin/proxmoxve"
 	"github.com/talos-proxmox/talos-proxmox/lab/standin/talos"
 	"github.com/talos-proxmox/talos-proxmox/lab/standin/wire"
 )
 
-// Serve serves the provider called name ("proxmoxve", "talos" or "kubernetes") on a free loopback
-// port until ctx ends, for engines that attach by PULUMI_DEBUG_PROVIDERS=name:port. The channel gets
+// Serve serves the provider called name ("proxmoxve", "talos", "kubernetes", "github", "gitlab" or
+// "command") on a free loopback port until ctx ends, for engines that attach by PULUMI_DEBUG_PROVIDERS=name:port. The channel gets
 // one value when serving has ended: nil after ctx, else why.
 func Serve(ctx context.Context, name string) (port int, done <-chan error, err error) {
 	switch name {
@@ -25,6 +26,12 @@ func Serve(ctx context.Context, name string) (port int, done <-chan error, err e
 		return wire.Serve(ctx, bridged(proxmoxve.Package()))
 	case "kubernetes":
 		return wire.Serve(ctx, func(c *wire.Conn) plugin.Provider { return kubernetes.New(c) })
+	case "github":
+		return wire.Serve(ctx, bridged(githost.GitHub()))
+	case "gitlab":
+		return wire.Serve(ctx, bridged(githost.GitLab()))
+	case "command":
+		return wire.Serve(ctx, bridged(githost.Command()))
 	case "talos":
 		return wire.Serve(ctx, bridged(talos.Package()))
 	}

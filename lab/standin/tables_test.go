@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/talos-proxmox/talos-proxmox/lab/standin/bridge"
+	"github.com/talos-proxmox/talos-proxmox/lab/standin/githost"
 	"github.com/talos-proxmox/talos-proxmox/lab/standin/proxmoxve"
 	"github.com/talos-proxmox/talos-proxmox/lab/standin/talos"
 )
@@ -19,7 +20,9 @@ import (
 func TestTablesNameWhatTheSDKsHave(t *testing.T) {
 	t.Parallel()
 
-	for _, pkg := range []*bridge.Package{proxmoxve.Package(), talos.Package()} {
+	for _, pkg := range []*bridge.Package{
+		proxmoxve.Package(), talos.Package(), githost.GitHub(), githost.GitLab(), githost.Command(),
+	} {
 		t.Run(pkg.Name, func(t *testing.T) {
 			t.Parallel()
 			require.NoError(t, pkg.Verify())

@@ -24,6 +24,9 @@ type info struct {
 	Bundle  string  `json:"bundle"`  // path
 	Token   string  `json:"token"`
 	Speed   float64 `json:"speed"`
+
+	GitToken string `json:"gitToken"`
+	HostKey  string `json:"hostKey"` // of the git hosts, as known_hosts has it after the name
 }
 
 // lock makes sure that a site has one lab. The lock goes with the process.
@@ -69,7 +72,10 @@ func (d *daemon) control() (*http.Server, error) {
 
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /info", func(w http.ResponseWriter, _ *http.Request) {
-		reply(w, info{PID: os.Getpid(), Gateway: d.gateway.URL(), Bundle: d.authority.BundlePath(), Token: d.secrets.Token, Speed: d.speed})
+		reply(w, info{
+			PID: os.Getpid(), Gateway: d.gateway.URL(), Bundle: d.authority.BundlePath(), Token: d.secrets.Token, Speed: d.speed,
+			GitToken: d.secrets.GitToken, HostKey: d.git.HostKey(),
+		})
 	})
 	mux.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) { reply(w, d.status()) })
 	mux.HandleFunc("POST /stop", func(w http.ResponseWriter, _ *http.Request) {

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"encoding/base64"
 	"fmt"
 	"maps"
 	"os"
@@ -69,13 +70,27 @@ func environment(o options, i info) (*environ, error) {
 		e.set(name, i.Bundle)
 	}
 	e.set("LAB_SITE", o.site)
+	e.openGit(i)
 	e.setDefault("PROXMOX_VE_API_TOKEN", i.Token)
 
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("finding the lab's own directory: %w", err)
 	}
+	e.setDefault("GIT_SSH_COMMAND", fmt.Sprintf("ssh -o ProxyCommand='%s connect %%h %%p'", self))
 	e.set("PATH", filepath.Dir(self)+string(os.PathListSeparator)+e.get("PATH"))
 
 	return e, nil
+}
+
+// openGit lets git write to the site's git hosts. The header is for every host, of which there is none
+// but the site's.
+func (e *environ) openGit(i info) {
+	e.setDefault("LAB_GIT_TOKEN", i.GitToken)
+	if e.get("GIT_CONFIG_COUNT") != "" {
+		return // the user's own
+	}
+	e.set("GIT_CONFIG_COUNT", "1")
+	e.set("GIT_CONFIG_KEY_0", "http.extraHeader")
+	e.set("GIT_CONFIG_VALUE_0", "Authorization: Basic "+base64.StdEncoding.EncodeToString([]byte("lab:"+i.GitToken)))
 }

@@ -43,8 +43,12 @@ func execute(o options, command []string) error {
 	if err != nil {
 		return err
 	}
-	if !real {
-		servers, err := startStandins(env.list())
+	names, err := stoodIn(real, o.providers)
+	if err != nil {
+		return err
+	}
+	if len(names) > 0 {
+		servers, err := startStandins(env.list(), names)
 		if err != nil {
 			return err
 		}

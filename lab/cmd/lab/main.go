@@ -19,6 +19,8 @@ const usage = `The lab is a site without hardware: unmodified programs talk to i
   lab trace [--json]        every operation with its start and duration
   lab stop                  stop the lab; its site stays on disk and goes on where it was
   lab serve [--speed N]     run the lab in the foreground
+  lab known-hosts HOST…     the SSH host key of the site's git hosts, as in ~/.ssh/known_hosts
+  lab connect HOST PORT     join standard input and output to an address of the site
 
 The site is in DIR, else in $LAB_SITE, else in .lab.
 `
@@ -65,8 +67,14 @@ func run(args []string) error {
 		return printTrace(o)
 	case "stop":
 		return stop(o)
+	case "known-hosts":
+		return knownHosts(o, rest)
+	case "connect":
+		return connect(o, rest)
+	case "supervise":
+		return supervise(rest)
 	case "standin":
-		return standins()
+		return standins(rest)
 	case "help", "-h", "--help":
 		fmt.Print(usage)
 

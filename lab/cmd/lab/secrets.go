@@ -15,10 +15,11 @@ import (
 	"github.com/google/uuid"
 )
 
-// secrets are what opens the site's Proxmox VE.
+// secrets are what opens the site's Proxmox VE and its git hosts.
 type secrets struct {
 	Token    string `json:"token"`    // of root@pam
 	Password string `json:"password"` // of root@pam
+	GitToken string `json:"gitToken"` // of the one user of every git host
 }
 
 // loadSecrets reads them, or makes them once. The file's mode is 0600.
@@ -27,16 +28,9 @@ func loadSecrets(path string) (secrets, error) {
 
 	data, err := os.ReadFile(path) //nolint:gosec // G304: the site's own directory
 	if errors.Is(err, fs.ErrNotExist) {
-		s = secrets{Token: "root@pam!lab=" + uuid.NewString(), Password: rand.Text()}
-		data, err = json.Marshal(s)
-		if err == nil {
-			err = os.WriteFile(path, data, 0o600)
-		}
-		if err != nil {
-			return s, fmt.Errorf("making the lab's API token: %w", err)
-		}
+		s = secrets{Token: "root@pam!lab=" + uuid.NewString(), Password: rand.Text(), GitToken: rand.Text()}
 
-		return s, nil
+		return s, writeSecrets(path, s)
 	}
 	if err == nil {
 		err = json.Unmarshal(data, &s)
@@ -44,8 +38,25 @@ func loadSecrets(path string) (secrets, error) {
 	if err != nil {
 		return s, fmt.Errorf("reading the lab's API token: %w", err)
 	}
+	if s.GitToken == "" { // a site from before there were git hosts
+		s.GitToken = rand.Text()
+
+		return s, writeSecrets(path, s)
+	}
 
 	return s, nil
+}
+
+func writeSecrets(path string, s secrets) error {
+	data, err := json.Marshal(s)
+	if err == nil {
+		err = os.WriteFile(path, data, 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("making the lab's API token: %w", err)
+	}
+
+	return nil
 }
 
 // below tells whether a mirror's path leads to a host's files.

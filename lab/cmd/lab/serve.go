@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"os/signal"
 	"syscall"
@@ -18,6 +20,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/lab/charts"
 	"github.com/talos-proxmox/talos-proxmox/lab/factory"
 	"github.com/talos-proxmox/talos-proxmox/lab/gateway"
+	"github.com/talos-proxmox/talos-proxmox/lab/git"
 	"github.com/talos-proxmox/talos-proxmox/lab/proxmox"
 	"github.com/talos-proxmox/talos-proxmox/lab/site"
 	"github.com/talos-proxmox/talos-proxmox/lab/talos"
@@ -36,6 +39,8 @@ type daemon struct {
 	site      *site.Site
 	nodes     *talos.Nodes
 	gateway   *gateway.Gateway
+	socks     *gateway.Socks
+	git       *git.Host
 	stop      context.CancelFunc
 }
 
@@ -89,6 +94,9 @@ func (d *daemon) open(ctx context.Context) error {
 	if d.secrets, err = loadSecrets(d.path("secrets.json")); err != nil {
 		return err
 	}
+	if d.git, err = git.Open(d.path("git"), d.secrets.GitToken, d.log); err != nil {
+		return err //nolint:wrapcheck // says what it is about
+	}
 	images, err := factory.Open(d.path("factory"))
 	if err != nil {
 		return err //nolint:wrapcheck // says what it is about
@@ -97,9 +105,13 @@ func (d *daemon) open(ctx context.Context) error {
 		return fmt.Errorf("opening the trace: %w", err)
 	}
 
+	beside, err := d.beside()
+	if err != nil {
+		return err
+	}
 	client := &http.Client{}
 	d.nodes = talos.New(talos.Options{
-		Kubernetes: onkube.Kubernetes{Binary: kubernetes},
+		Kubernetes: onkube.Kubernetes{Binary: kubernetes, Beside: beside},
 		Dir:        d.path("kubernetes"), HTTPClient: client, Log: d.log,
 	})
 	d.site, err = site.Open(site.Options{
@@ -120,6 +132,9 @@ func (d *daemon) open(ctx context.Context) error {
 		return err
 	}
 	if d.gateway, err = gateway.Start(d.site.Net(), "127.0.0.1:0", d.log); err != nil {
+		return err //nolint:wrapcheck // says what it is about
+	}
+	if d.socks, err = gateway.StartSocks(d.site.Net(), "127.0.0.1:0", d.log); err != nil {
 		return err //nolint:wrapcheck // says what it is about
 	}
 	d.site.Resume()
@@ -152,10 +167,20 @@ func (d *daemon) publish(ctx context.Context, images *factory.Factory) error {
 		web.Host(host, repositories)
 		web.Mirror(below(host), repositories)
 	}
+	web.Mirror(git.Serves, d.git)
+	n.Catch(isGitSSH, func(conn net.Conn, host string) { d.git.ServeSSH(ctx, conn, host) })
 	gateway.HTTPS(ctx, n, d.authority, d.log, port(443), web)
 	gateway.HTTP(ctx, n, d.log, port(80), web)
 
 	return nil
+}
+
+// isGitSSH says whether a git host of the site answers by SSH: at every name, at the ports in use.
+func isGitSSH(host string, port uint16) bool {
+	const standard, unprivileged = 22, 2222
+	_, err := netip.ParseAddr(host)
+
+	return err != nil && (port == standard || port == unprivileged)
 }
 
 func port(want uint16) func(string, uint16) bool {
@@ -167,6 +192,9 @@ func (d *daemon) close() error {
 	var errs []error
 	if d.gateway != nil {
 		errs = append(errs, d.gateway.Close())
+	}
+	if d.socks != nil {
+		errs = append(errs, d.socks.Close())
 	}
 	if d.site != nil {
 		errs = append(errs, d.site.Close())

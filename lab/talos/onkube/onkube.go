@@ -17,6 +17,9 @@ type Kubernetes struct {
 	Binary string
 	// Images tells why a container image cannot be pulled, nil when it can. Nil: every image exists.
 	Images func(ref string) error
+	// Beside runs beside each cluster, from its start until its context ends; dir is the cluster's
+	// folder, which it leaves alone. It may be nil.
+	Beside func(ctx context.Context, c *kube.Cluster, dir string)
 }
 
 // Start implements [talos.Kubernetes].
@@ -34,10 +37,41 @@ func (k Kubernetes) Start(ctx context.Context, c talos.KubernetesConfig) (talos.
 		return nil, err //nolint:wrapcheck // names the cluster itself
 	}
 
-	return cluster{running}, nil
+	beside, stop := context.WithCancel(context.Background())
+	made := cluster{Cluster: running, stop: stop, stopped: make(chan struct{})}
+	go func() {
+		defer close(made.stopped)
+
+		if k.Beside != nil {
+			k.Beside(beside, running, c.Dir)
+		}
+	}()
+
+	return made, nil
 }
 
-type cluster struct{ *kube.Cluster }
+type cluster struct {
+	*kube.Cluster
+
+	stop    context.CancelFunc
+	stopped chan struct{} // closed when nothing runs beside the cluster any more
+}
+
+// Stop implements [talos.KubernetesCluster].
+func (c cluster) Stop() error {
+	c.stop()
+	<-c.stopped
+
+	return c.Cluster.Stop() //nolint:wrapcheck // names the cluster itself
+}
+
+// Destroy implements [talos.KubernetesCluster].
+func (c cluster) Destroy() error {
+	c.stop()
+	<-c.stopped
+
+	return c.Cluster.Destroy() //nolint:wrapcheck // names the cluster itself
+}
 
 // Node implements [talos.KubernetesCluster].
 func (c cluster) Node(ctx context.Context, n talos.NodeSpec) error {
