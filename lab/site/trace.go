@@ -23,15 +23,23 @@ type Event struct {
 
 // Trace keeps every operation, one JSON object a line.
 type Trace struct {
-	mu  sync.Mutex
-	out io.Writer
+	mu    sync.Mutex
+	out   io.Writer
+	watch func(op, object string)
 }
 
 // NewTrace writes to out; a nil out keeps nothing.
 func NewTrace(out io.Writer) *Trace { return &Trace{out: out} }
 
+// Watch calls watch before each operation that begins from now on; the operation waits for it. Set it
+// before the trace is in use.
+func (t *Trace) Watch(watch func(op, object string)) { t.watch = watch }
+
 // Begin starts an operation; calling the result ends it. Attrs are copied.
 func (t *Trace) Begin(op, object string, attrs map[string]string) (end func(error)) {
+	if t != nil && t.watch != nil {
+		t.watch(op, object)
+	}
 	e := Event{Op: op, Object: object, Start: time.Now(), Attrs: maps.Clone(attrs)}
 
 	return func(err error) {

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -78,11 +79,14 @@ func (d *daemon) control() (*http.Server, error) {
 		})
 	})
 	mux.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) { reply(w, d.status()) })
+	mux.HandleFunc("POST /command", d.commands.serve)
+	d.faultRoutes(mux)
 	mux.HandleFunc("POST /stop", func(w http.ResponseWriter, _ *http.Request) {
 		reply(w, struct{}{})
 		d.stop()
 	})
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute}
+	server.RegisterOnShutdown(d.commands.close) // they hold a request open
 	go func() {
 		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 			d.log.Error("the control socket stopped", "error", err)
@@ -90,6 +94,18 @@ func (d *daemon) control() (*http.Server, error) {
 	}()
 
 	return server, nil
+}
+
+// refusal is the body of a refused request.
+type refusal struct {
+	Error string `json:"error"`
+}
+
+// refuse answers that a request cannot be meant.
+func refuse(w http.ResponseWriter, err error) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusBadRequest)
+	_ = json.NewEncoder(w).Encode(refusal{Error: err.Error()}) // the client is gone when this fails
 }
 
 func reply(w http.ResponseWriter, v any) {
@@ -104,7 +120,12 @@ func errNotRunning(o options) error {
 
 // call asks the running lab.
 func call(o options, method, path string, into any) error {
-	client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{
+	return send(o, method, path, nil, into)
+}
+
+// client reaches the running lab.
+func client(o options, timeout time.Duration) *http.Client {
+	return &http.Client{Timeout: timeout, Transport: &http.Transport{
 		DisableKeepAlives: true,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			var d net.Dialer
@@ -112,12 +133,19 @@ func call(o options, method, path string, into any) error {
 			return d.DialContext(ctx, "unix", o.socket())
 		},
 	}}
+}
 
-	req, err := http.NewRequest(method, "http://lab"+path, nil)
+// send is call with a body. What the lab refuses is an error in its words.
+func send(o options, method, path string, body, into any) error {
+	data, err := json.Marshal(body)
 	if err != nil {
 		return fmt.Errorf("asking the lab: %w", err)
 	}
-	res, err := client.Do(req)
+	req, err := http.NewRequest(method, "http://lab"+path, bytes.NewReader(data))
+	if err != nil {
+		return fmt.Errorf("asking the lab: %w", err)
+	}
+	res, err := client(o, time.Minute).Do(req)
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
 		return errNotRunning(o)
 	}
@@ -126,6 +154,12 @@ func call(o options, method, path string, into any) error {
 	}
 	defer func() { _ = res.Body.Close() }() // read below
 
+	if res.StatusCode == http.StatusBadRequest {
+		var r refusal
+		if err := json.NewDecoder(res.Body).Decode(&r); err == nil && r.Error != "" {
+			return errors.New(r.Error)
+		}
+	}
 	if err := json.NewDecoder(res.Body).Decode(into); err != nil {
 		return fmt.Errorf("reading the lab's answer: %w", err)
 	}

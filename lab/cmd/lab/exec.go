@@ -59,11 +59,11 @@ func execute(o options, command []string) error {
 	files := rememberStackFiles(".")
 	defer files.forgetSalt()
 
-	return runCommand(command, env)
+	return runCommand(o, command, env)
 }
 
 // runCommand runs a command with an environment, looking for it on the environment's PATH.
-func runCommand(command []string, env *environ) error {
+func runCommand(o options, command []string, env *environ) error {
 	name, err := lookPath(command[0], env.get("PATH"))
 	if err != nil {
 		return err
@@ -90,7 +90,9 @@ func runCommand(command []string, env *environ) error {
 		}
 	}()
 
+	watching := watchForKill(o, cmd.Process.Pid)
 	err = cmd.Wait()
+	watching.end()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
 		if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {

@@ -17,6 +17,12 @@ const usage = `The lab is a site without hardware: unmodified programs talk to i
                             run COMMAND with the lab as its world; starts the lab when it does not run
   lab status [--json]       hosts, VMs, nodes and clusters
   lab trace [--json]        every operation with its start and duration
+  lab fault kinds           what can be made to go wrong
+  lab fault add KIND [KEY=VALUE …]
+                            make it go wrong
+  lab fault list [--json]   what goes wrong now, and how often it did
+  lab fault remove ID …     end faults
+  lab fault clear           end every fault
   lab stop                  stop the lab; its site stays on disk and goes on where it was
   lab serve [--speed N]     run the lab in the foreground
   lab known-hosts HOST…     the SSH host key of the site's git hosts, as in ~/.ssh/known_hosts
@@ -65,6 +71,8 @@ func run(args []string) error {
 		return printStatus(o)
 	case "trace":
 		return printTrace(o)
+	case "fault":
+		return faults(o, rest)
 	case "stop":
 		return stop(o)
 	case "known-hosts":

@@ -19,6 +19,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/lab/ca"
 	"github.com/talos-proxmox/talos-proxmox/lab/charts"
 	"github.com/talos-proxmox/talos-proxmox/lab/factory"
+	"github.com/talos-proxmox/talos-proxmox/lab/fault"
 	"github.com/talos-proxmox/talos-proxmox/lab/gateway"
 	"github.com/talos-proxmox/talos-proxmox/lab/git"
 	"github.com/talos-proxmox/talos-proxmox/lab/proxmox"
@@ -41,6 +42,8 @@ type daemon struct {
 	gateway   *gateway.Gateway
 	socks     *gateway.Socks
 	git       *git.Host
+	faults    *fault.Set
+	commands  *commands
 	stop      context.CancelFunc
 }
 
@@ -58,7 +61,7 @@ func serve(o options) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 
-	d := &daemon{options: o, log: slog.New(slog.NewTextHandler(os.Stderr, nil)), stop: stop}
+	d := &daemon{options: o, log: slog.New(slog.NewTextHandler(os.Stderr, nil)), commands: newCommands(), stop: stop}
 	if err := d.open(ctx); err != nil {
 		return errors.Join(err, d.close())
 	}
@@ -109,13 +112,17 @@ func (d *daemon) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	trace := site.NewTrace(d.trace)
+	d.faults = fault.New(trace, d.known)
+	trace.Watch(d.killAt)
+
 	client := &http.Client{}
 	d.nodes = talos.New(talos.Options{
 		Kubernetes: onkube.Kubernetes{Binary: kubernetes, Beside: beside},
 		Dir:        d.path("kubernetes"), HTTPClient: client, Log: d.log,
 	})
 	d.site, err = site.Open(site.Options{
-		Dir: d.options.site, Clock: site.Clock{Speed: d.speed}, Trace: site.NewTrace(d.trace),
+		Dir: d.options.site, Clock: site.Clock{Speed: d.speed}, Trace: trace,
 		Guest: d.nodes.Guest, HTTP: client, PullImage: images.PullImage, Log: d.log,
 		DiskDeleted: func(content []byte) {
 			if err := d.nodes.DiskDeleted(content); err != nil {

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/talos-proxmox/talos-proxmox/lab/fault"
+)
+
+// adding is the body of a request for a fault.
+type adding struct {
+	Kind string            `json:"kind"`
+	With map[string]string `json:"with"`
+}
+
+// faultRoutes lets faults be added, listed and ended.
+func (d *daemon) faultRoutes(mux *http.ServeMux) {
+	mux.HandleFunc("GET /faults", func(w http.ResponseWriter, _ *http.Request) { reply(w, d.faults.List()) })
+	mux.HandleFunc("POST /faults", func(w http.ResponseWriter, r *http.Request) {
+		var a adding
+		if err := json.NewDecoder(r.Body).Decode(&a); err != nil {
+			refuse(w, fmt.Errorf("reading the request: %w", err))
+
+			return
+		}
+		f, err := d.faults.Add(fault.Kind(a.Kind), a.With)
+		if err != nil {
+			refuse(w, err)
+
+			return
+		}
+		reply(w, f)
+	})
+	mux.HandleFunc("POST /faults/remove", func(w http.ResponseWriter, r *http.Request) {
+		var ids []int
+		if err := json.NewDecoder(r.Body).Decode(&ids); err != nil {
+			refuse(w, fmt.Errorf("reading the request: %w", err))
+
+			return
+		}
+		if err := d.faults.Remove(ids...); err != nil {
+			refuse(w, err)
+
+			return
+		}
+		reply(w, len(ids))
+	})
+	mux.HandleFunc("POST /faults/clear", func(w http.ResponseWriter, _ *http.Request) { reply(w, d.faults.Clear()) })
+}
+
+// known tells what a fault can hit.
+func (d *daemon) known(selector string) (names []string, checked bool) {
+	if selector == "op" {
+		return operations(), true
+	}
+
+	return nil, false
+}
+
+// faults runs `lab fault`.
+func faults(o options, args []string) error {
+	if len(args) == 0 {
+		return errors.New("fault: say add, list, remove, clear or kinds")
+	}
+	switch command, rest := args[0], args[1:]; command {
+	case "add":
+		return addFault(o, rest)
+	case "list":
+		o.json = o.json || slices.Contains(rest, "--json")
+
+		return listFaults(o)
+	case "remove":
+		return removeFaults(o, rest)
+	case "clear":
+		var n int
+		if err := send(o, http.MethodPost, "/faults/clear", nil, &n); err != nil {
+			return err
+		}
+		fmt.Println(n, "faults ended")
+
+		return nil
+	case "kinds":
+		return printKinds()
+	default:
+		return fmt.Errorf("fault: there is no %q; there are add, list, remove, clear and kinds", command)
+	}
+}
+
+// addFault starts the lab where none runs, so that a first command can meet a fault.
+func addFault(o options, args []string) error {
+	if len(args) == 0 {
+		return errors.New("fault add: name a kind; `lab fault kinds` lists them")
+	}
+	a := adding{Kind: args[0], With: map[string]string{}}
+	for _, arg := range args[1:] {
+		key, value, ok := strings.Cut(arg, "=")
+		if !ok {
+			return fmt.Errorf("fault add: %q: must be KEY=VALUE", arg)
+		}
+		if _, twice := a.With[key]; twice {
+			return fmt.Errorf("fault add: %q is said twice", key)
+		}
+		a.With[key] = value
+	}
+	if _, err := running(o); err != nil {
+		return err
+	}
+
+	var f fault.Fault
+	if err := send(o, http.MethodPost, "/faults", a, &f); err != nil {
+		return err
+	}
+	if o.json {
+		return printJSON(f)
+	}
+	fmt.Printf("fault %d: %s\n", f.ID, f)
+
+	return nil
+}
+
+func removeFaults(o options, args []string) error {
+	if len(args) == 0 {
+		return errors.New("fault remove: say which, by its id; `lab fault list` shows them")
+	}
+	var ids []int
+	for _, arg := range args {
+		id, err := strconv.Atoi(arg)
+		if err != nil {
+			return fmt.Errorf("fault remove: %q is no id of a fault; `lab fault list` shows them", arg)
+		}
+		ids = append(ids, id)
+	}
+	var n int
+	if err := send(o, http.MethodPost, "/faults/remove", ids, &n); err != nil {
+		return err
+	}
+	fmt.Println(n, "faults ended")
+
+	return nil
+}
+
+func listFaults(o options) error {
+	var list []fault.Fault
+	if err := call(o, http.MethodGet, "/faults", &list); err != nil {
+		return err
+	}
+	if o.json {
+		return printJSON(list)
+	}
+
+	t := tabwriter.NewWriter(os.Stdout, 0, 8, 2, ' ', 0)
+	_, _ = fmt.Fprintln(t, "ID\tSTRUCK\tFAULT") // the terminal is gone when this fails
+	for _, f := range list {
+		_, _ = fmt.Fprintf(t, "%d\t%d\t%s\n", f.ID, f.Struck, f)
+	}
+	if err := t.Flush(); err != nil {
+		return fmt.Errorf("printing the faults: %w", err)
+	}
+
+	return nil
+}
+
+func printKinds() error {
+	for _, d := range fault.Kinds() {
+		fmt.Printf("%s: %s\n", d.Kind, d.Means)
+		for _, k := range d.Keys {
+			needs := ""
+			switch {
+			case k.Required:
+				needs = " (required)"
+			case k.Default != "":
+				needs = fmt.Sprintf(" (default %s)", k.Default)
+			}
+			fmt.Printf("  %s=  %s%s\n", k.Name, k.Means, needs)
+		}
+	}
+
+	return nil
+}

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package main
+
+// operations are the names that `lab trace` prints.
+func operations() []string {
+	return []string{
+		"etcd.join", "etcd.leave", "etcd.remove", "etcd.snapshot",
+		"image.pull", "kube.manifests", "kube.start", "kubernetes.start",
+		"node.down", "node.drain", "node.serving",
+		"pve.download", "pve.imgcopy", "pve.imgdel", "pve.qmclone", "pve.qmcreate", "pve.qmdestroy", "pve.qmigrate",
+		"pve.qmmove", "pve.qmreboot", "pve.qmreset", "pve.qmshutdown", "pve.qmstart", "pve.qmstop", "pve.resize",
+		"talos.apply", "talos.boot", "talos.bootstrap", "talos.halt", "talos.install", "talos.maintenance",
+		"talos.reboot", "talos.reset", "talos.shutdown", "talos.upgrade",
+		"vm.config", "vm.run",
+	}
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package fault
+
+import "slices"
+
+// Kind is what goes wrong.
+type Kind string
+
+// The kinds; [Kinds] says what each does.
+const (
+	Kill Kind = "kill"
+)
+
+// Key is something that a fault is told when it is added.
+type Key struct {
+	Name    string
+	Means   string
+	Default string
+	// Required keys have no default.
+	Required bool
+	// Selects is set where the value is a pattern of whom the fault hits; * stands for anything but a slash.
+	Selects bool
+	// exists is set where a selector has to fit something that exists.
+	exists bool
+	check  func(value string) error
+}
+
+// Definition says what a kind does and what it is told.
+type Definition struct {
+	Kind  Kind
+	Means string
+	Keys  []Key
+	// Lasting faults hold from the moment that they are added until they are removed; others strike
+	// when something happens.
+	Lasting bool
+}
+
+// Kinds are all kinds.
+func Kinds() []Definition {
+	return []Definition{
+		{
+			Kind:  Kill,
+			Means: "the command of `lab exec` and everything that it started is killed when an operation of the trace begins",
+			Keys: []Key{
+				{Name: "op", Means: "the operation's name, as `lab trace` prints it", Default: "*", Selects: true, exists: true},
+				nth("counted while a command runs"), count("1"),
+			},
+		},
+	}
+}
+
+// nth lets a fault pass by a few times.
+func nth(means string) Key {
+	return Key{Name: "nth", Means: "strikes at the nth time, " + means, Default: "1", check: positive}
+}
+
+// count ends a fault.
+func count(normally string) Key {
+	means := "strikes that often"
+	if normally == "" {
+		means += "; until it is removed when not set"
+	}
+
+	return Key{Name: "count", Means: means, Default: normally, check: positive}
+}
+
+func definition(k Kind) (Definition, bool) {
+	all := Kinds()
+	i := slices.IndexFunc(all, func(d Definition) bool { return d.Kind == k })
+	if i < 0 {
+		return Definition{}, false
+	}
+
+	return all[i], true
+}
+
+func (d Definition) key(name string) (Key, bool) {
+	i := slices.IndexFunc(d.Keys, func(k Key) bool { return k.Name == name })
+	if i < 0 {
+		return Key{}, false
+	}
+
+	return d.Keys[i], true
+}
