@@ -91,7 +91,7 @@ func (s *TalosSecrets) leave(ctx *pulumi.Context, m operations.Member) pulumi.Re
 }
 
 func (s *TalosSecrets) look(ctx *pulumi.Context, urn pulumi.URN) (operations.Look, error) {
-	remote, err := s.access.open(ctx.Context())
+	remote, err := s.access.openLiving(ctx.Context(), reportTo(ctx, urn))
 	if err != nil {
 		return operations.Look{}, err
 	}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -17,6 +18,9 @@ import (
 type lateAccess struct {
 	cluster operations.Cluster
 	known   chan struct{}
+
+	// where makes sure that it is said once a run how the nodes stand.
+	where sync.Once
 
 	mu          sync.Mutex
 	talosconfig string
@@ -63,6 +67,24 @@ func (a *lateAccess) open(ctx context.Context) (*operations.Remote, error) {
 		return nil, fmt.Errorf("cluster %q: %w", a.cluster.Name, err)
 	}
 	a.remote = remote
+
+	return remote, nil
+}
+
+// openLiving is the APIs of a cluster that is about to be changed. Whoever opens it first in a run says
+// how the nodes stand, those that leave too, where an earlier run has left them apart.
+func (a *lateAccess) openLiving(
+	ctx context.Context, report func(string), leaving ...operations.Member,
+) (*operations.Remote, error) {
+	remote, err := a.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	a.where.Do(func() {
+		c := a.cluster
+		c.Members = append(slices.Clone(c.Members), leaving...)
+		operations.SayWhere(ctx, remote, c, operations.DefaultPatience(0), report)
+	})
 
 	return remote, nil
 }

@@ -186,11 +186,13 @@ func TestTalosClusterBootstrapsOnceOnTheFirstControlPlane(t *testing.T) {
 	m, err := makeCluster(t, false, clusterConfig(3, 1))
 	require.NoError(t, err)
 
-	assert.Equal(t, []string{"test-bootstrap"}, m.Names("talos:machine/bootstrap:Bootstrap"))
+	assert.Empty(t, m.Names("talos:machine/bootstrap:Bootstrap"), "it cannot be repeated after an interruption")
 	rpc := m.Register("test-bootstrap")
+	require.NotNil(t, rpc)
+	assert.Equal(t, []string{components.TalosClusterType + "::test::bootstrap"}, rpc.GetHooks().GetBeforeCreate())
+	assert.Empty(t, rpc.GetHooks().GetBeforeUpdate(), "another first control plane starts nothing")
 	args, _ := m.Get("test-bootstrap")
-	assert.Equal(t, "10.0.0.1", args.Inputs["node"].StringValue(), "the node's own address, never the VIP")
-	assert.Equal(t, []string{"node", "endpoint"}, rpc.GetIgnoreChanges(), "another first control plane starts nothing")
+	assert.Equal(t, "once", args.Inputs["input"].StringValue(), "nor does it ever change")
 	apply := urn("talos:machine/configurationApply:ConfigurationApply", "test-")
 	assert.Contains(t, rpc.GetDependencies(), apply+"ctrl-00")
 	for _, other := range []string{"ctrl-01", "ctrl-02", "work-00"} {
@@ -211,7 +213,7 @@ func TestTalosClusterThatWasAdoptedIsNeverBootstrapped(t *testing.T) {
 	m, err := makeCluster(t, false, cfg)
 	require.NoError(t, err)
 
-	assert.Empty(t, m.Names("talos:machine/bootstrap:Bootstrap"))
+	assert.Nil(t, m.Register("test-bootstrap"))
 	assert.Empty(t, m.Names("talos:machine/secrets:Secrets"), "the cluster has secrets")
 	client, ok := m.Get("test-client")
 	require.True(t, ok)
@@ -238,7 +240,7 @@ func TestTalosClusterReadyGate(t *testing.T) {
 			rpc.GetReplaceWith(), "a new machine is waited for")
 		for _, before := range []string{
 			urn("talos:machine/configurationApply:ConfigurationApply", "test-work-00"),
-			urn("talos:machine/bootstrap:Bootstrap", "test-bootstrap"),
+			urn("pulumi:index:Stash", "test-bootstrap"),
 		} {
 			assert.Contains(t, rpc.GetDependencies(), before)
 		}

@@ -50,7 +50,7 @@ func (c *TalosCluster) upgradeKubernetes(ctx *pulumi.Context) pulumi.ResourceHoo
 	patience := operations.DefaultPatience(duration(c.config.Lifecycle.UpgradeTimeout, 20*time.Minute))
 
 	return func(args *pulumi.ResourceHookArgs) error {
-		remote, err := c.secrets.access.open(ctx.Context())
+		remote, err := c.secrets.access.openLiving(ctx.Context(), reportTo(ctx, args.URN))
 		if err != nil {
 			return err
 		}

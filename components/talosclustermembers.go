@@ -52,7 +52,7 @@ func (c *TalosCluster) retire(ctx *pulumi.Context) pulumi.ResourceHookFunction {
 		if len(leaving) == 0 {
 			return nil
 		}
-		remote, err := c.secrets.access.open(ctx.Context())
+		remote, err := c.secrets.access.openLiving(ctx.Context(), reportTo(ctx, args.URN), leaving...)
 		if err != nil {
 			return err
 		}

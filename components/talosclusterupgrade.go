@@ -55,7 +55,7 @@ func (c *TalosCluster) upgrade(
 ) (*pulumi.Stash, error) {
 	m := memberOf(n)
 	run, err := registerHook(ctx, TalosClusterType, name, "upgrade/"+n.Name, func(args *pulumi.ResourceHookArgs) error {
-		remote, err := c.secrets.access.open(ctx.Context())
+		remote, err := c.secrets.access.openLiving(ctx.Context(), reportTo(ctx, args.URN))
 		if err != nil {
 			return err
 		}

@@ -4,59 +4,12 @@
 package tests_test
 
 import (
-	"encoding/json"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 )
-
-// event is an operation of the site's trace.
-type event struct {
-	Op     string    `json:"op"`
-	Object string    `json:"object"`
-	Start  time.Time `json:"start"`
-	End    time.Time `json:"end"`
-}
-
-// events are the trace's operations of that kind since a moment, in order.
-func (s *site) events(op string, since time.Time) []event {
-	s.t.Helper()
-
-	r := s.lab("trace", "--json")
-	require.Zero(s.t, r.code, r.all())
-
-	var found []event
-	decoder := json.NewDecoder(strings.NewReader(r.stdout))
-	for decoder.More() {
-		var e event
-		require.NoError(s.t, decoder.Decode(&e))
-		if e.Op == op && e.Start.After(since) {
-			found = append(found, e)
-		}
-	}
-	slices.SortFunc(found, func(a, b event) int { return a.Start.Compare(b.Start) })
-
-	return found
-}
-
-// neverTwoDown asserts that nodes went down, which ones, and that no two were down at once.
-func (s *site) neverTwoDown(since time.Time, nodes int) {
-	s.t.Helper()
-
-	down := s.events("node.down", since)
-	seen := map[string]bool{}
-	for i, e := range down {
-		seen[e.Object] = true
-		if i > 0 {
-			assert.Falsef(s.t, e.Start.Before(down[i-1].End), "%s went down while %s was", e.Object, down[i-1].Object)
-		}
-	}
-	assert.Lenf(s.t, seen, nodes, "nodes that went down: %v", down)
-}
 
 // edit runs another up with a stack file that differs.
 func (r *running) edit(file string) result {
@@ -80,14 +33,16 @@ func TestAClusterLives(t *testing.T) {
 		assert.Equalf(t, "v1.12.5", n.Talos, "%s was upgraded", n.Hostname)
 		assert.Equal(t, "running", n.Stage)
 	}
-	s.neverTwoDown(started, 3)
-	assert.Len(t, s.events("talos.upgrade", started), 3)
+	s.passesTheGate(started, 1)
+	s.down(started, "10.200.5.1", "10.200.5.2", "10.200.5.3")
+	s.inOrder(started, "talos.upgrade", "node/10.200.5.1", "node/10.200.5.2", "node/10.200.5.3")
 
 	started = time.Now()
 	larger := append(slices.Clone(newer), "memory: 2048", "memory: 3072")
 	dev.edit(s.stackFile("Pulumi.dev.yaml", larger...))
-	s.neverTwoDown(started, 3)
-	assert.Empty(t, s.events("talos.upgrade", started), "nothing is upgraded again")
+	s.passesTheGate(started, 1)
+	s.down(started, "10.200.5.1", "10.200.5.2", "10.200.5.3")
+	assert.Empty(t, s.trace(started).of("talos.upgrade"), "nothing is upgraded again")
 	dev.isSettled()
 
 	started = time.Now()
@@ -100,7 +55,7 @@ func TestAClusterLives(t *testing.T) {
 
 	dev.edit(s.stackFile("Pulumi.dev.yaml", larger...))
 	dev.hasNodes("ctrl-00", "ctrl-01", "ctrl-02")
-	assert.Empty(t, s.events("talos.bootstrap", started), "nothing is bootstrapped twice")
+	assert.Empty(t, s.trace(started).of("talos.bootstrap"), "nothing is bootstrapped twice")
 	dev.isSettled()
 
 	refused := s.try("pulumi", "preview", "--stack", "dev", "--config-file",

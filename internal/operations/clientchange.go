@@ -60,6 +60,19 @@ func (c *Client) BootID(ctx context.Context, address string) (string, error) {
 	return strings.TrimSpace(string(id)), nil
 }
 
+// Bootstrap starts etcd on a control plane.
+func (c *Client) Bootstrap(ctx context.Context, address string) error {
+	node, err := c.node(ctx, address)
+	if err != nil {
+		return err
+	}
+	if err := node.Bootstrap(ctx, &machineapi.BootstrapRequest{}); err != nil {
+		return fmt.Errorf("asking it to start etcd: %w", err)
+	}
+
+	return nil
+}
+
 // Upgrade starts to install the image and to reboot into it.
 func (c *Client) Upgrade(ctx context.Context, address, image string) error {
 	node, err := c.node(ctx, address)

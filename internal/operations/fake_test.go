@@ -58,6 +58,9 @@ type cluster struct {
 	noImage error
 	// left are the nodes that left, in order.
 	left []string
+	// bootstrapped are the nodes on which etcd was started, and noBootstrap is why it cannot be.
+	bootstrapped []string
+	noBootstrap  error
 }
 
 // change does something to a node while others look.
@@ -161,6 +164,21 @@ func (c *cluster) RemoveEtcdMember(ctx context.Context, address string, id uint6
 	}
 
 	return nil
+}
+
+func (c *cluster) Bootstrap(ctx context.Context, address string) error {
+	err, unreachable := ask(ctx, c, address, func(n *node) error {
+		if c.noBootstrap != nil {
+			return c.noBootstrap
+		}
+		c.bootstrapped = append(c.bootstrapped, address)
+		n.services["etcd"] = operations.Service{State: "Running", Healthy: true}
+		n.members = []operations.EtcdMember{{ID: 1, Addresses: []string{address}}}
+
+		return nil
+	})
+
+	return errors.Join(unreachable, err)
 }
 
 // forget takes a node out of etcd and out of the list of those that left.

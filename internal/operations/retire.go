@@ -84,9 +84,13 @@ func (r Retire) one(ctx context.Context, m Member, later []Member) error {
 		}
 	}
 
+	// All others must be well. Whether this one is still a member is open: an earlier run may have asked
+	// it to leave, and it goes on by itself.
 	look := Look{Access: r.Access, Cluster: r.Cluster, Patience: r.Patience, Report: r.Report}
-	look.Cluster.Members = append(append(slices.Clone(r.Cluster.Members), m), later...)
-	if err := r.Gate.Enter(ctx, m, look.Before(m)); err != nil {
+	look.Cluster.Members = append(slices.Clone(r.Cluster.Members), later...)
+	before := look
+	before.Cluster.Leaving = true
+	if err := r.Gate.Enter(ctx, m, before.Before(m)); err != nil {
 		return err
 	}
 	if err := r.leave(ctx, talos, api, m, member); err != nil {
@@ -94,32 +98,36 @@ func (r Retire) one(ctx context.Context, m Member, later []Member) error {
 
 		return err
 	}
-	look.Cluster.Members = append(slices.Clone(r.Cluster.Members), later...)
 
 	return r.Gate.Leave(ctx, m, look.After())
 }
 
-// leave takes the node out, by itself where it answers.
+// leave takes the node out, by itself where it answers. A node that an earlier run asked to leave may be
+// on its way, or gone.
 func (r Retire) leave(ctx context.Context, talos Talos, api kubernetes.Interface, m Member, member *EtcdMember) error {
+	asked, err := askedToLeave(ctx, api, m)
+	if err != nil {
+		return err
+	}
 	calling, cancel := context.WithTimeout(ctx, r.Patience.Call)
 	_, silent := talos.Version(calling, m.Address)
 	cancel()
+
+	forced := slices.Contains(r.Force, m.Name)
 	switch {
 	case silent == nil:
-		if err := r.Drain.Empty(ctx, api, m.Hostname, r.Report); err != nil {
-			return errors.Join(err, Uncordon(context.WithoutCancel(ctx), api, m.Hostname))
-		}
-		r.Report(m.Name + " leaves the cluster")
-		if err := talos.Retire(ctx, m.Address); err != nil {
+		if err := r.ask(ctx, talos, api, m); err != nil && !asked {
 			return err
 		}
-	case !slices.Contains(r.Force, m.Name):
-		return fmt.Errorf("it does not answer: %w\n  to remove it as it is, name it in lifecycle.force", silent)
-	case member != nil:
+	case forced && member != nil:
 		r.Report(m.Name + " does not answer; it is removed by force")
 		if err := r.remove(ctx, talos, *member); err != nil {
 			return err
 		}
+	case asked, m.ControlPlane && member == nil:
+		r.Report(m.Name + " was asked to leave by an earlier run")
+	case !forced:
+		return fmt.Errorf("it does not answer: %w\n  to remove it as it is, name it in lifecycle.force", silent)
 	}
 	if err := r.gone(ctx, talos, m); err != nil {
 		return err
@@ -128,6 +136,22 @@ func (r Retire) leave(ctx context.Context, talos Talos, api kubernetes.Interface
 		return fmt.Errorf("removing it from Kubernetes: %w", err)
 	}
 	r.Report(m.Name + " has left")
+
+	return nil
+}
+
+// ask empties the node and asks it to leave, and notes so: from then on silence is what is expected of it.
+func (r Retire) ask(ctx context.Context, talos Talos, api kubernetes.Interface, m Member) error {
+	if err := r.Drain.Empty(ctx, api, m.Hostname, r.Report); err != nil {
+		return errors.Join(err, Uncordon(context.WithoutCancel(ctx), api, m.Hostname))
+	}
+	if err := noteLeaving(ctx, api, m, true); err != nil {
+		return err
+	}
+	r.Report(m.Name + " leaves the cluster")
+	if err := talos.Retire(ctx, m.Address); err != nil {
+		return errors.Join(err, noteLeaving(context.WithoutCancel(ctx), api, m, false))
+	}
 
 	return nil
 }

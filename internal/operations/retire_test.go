@@ -4,6 +4,8 @@
 package operations_test
 
 import (
+	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -122,4 +124,56 @@ func TestRetireWaitsForACluster(t *testing.T) {
 
 	assert.ErrorContains(t, err, "retiring node node-4 (10.0.0.4): before node node-4 (10.0.0.4) goes down: ")
 	assert.Empty(t, c.left, "a cluster that is not well loses nobody")
+}
+
+func TestRetireGoesOnWithWhoWasAskedToLeave(t *testing.T) {
+	t.Parallel()
+
+	for name, gone := range map[string]int{"a control plane": 4, "a worker": 5} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			d := described(5, 1)
+			c := healthy(d)
+			stays, leaving := without(d, gone)
+
+			// The run is killed when it asks the node to leave, which the node then does by itself.
+			r := retiring(c, stays)
+			r.Report = func(line string) {
+				if strings.HasSuffix(line, "leaves the cluster") {
+					runtime.Goexit()
+				}
+			}
+			killed := make(chan struct{})
+			go func() {
+				defer close(killed)
+				_ = r.Run(t.Context(), leaving) // does not return
+			}()
+			<-killed
+			require.NoError(t, c.Retire(t.Context(), leaving[0].Address))
+			require.True(t, hasNode(t, c, leaving[0].Hostname))
+
+			require.NoError(t, retiring(c, stays).Run(t.Context(), leaving), "nobody has to name it in lifecycle.force")
+			assert.False(t, hasNode(t, c, leaving[0].Hostname))
+		})
+	}
+}
+
+func TestRetireOfANodeThatRefusesTakesTheNoteBack(t *testing.T) {
+	t.Parallel()
+
+	d := described(3, 1)
+	c := healthy(d)
+	stays, leaving := without(d, 3)
+	r := retiring(c, stays)
+	r.Report = func(line string) {
+		if strings.HasSuffix(line, "leaves the cluster") {
+			c.nodes[address(4)].silent = true
+		}
+	}
+
+	require.Error(t, r.Run(t.Context(), leaving))
+
+	assert.ErrorContains(t, retiring(c, stays).Run(t.Context(), leaving), "it does not answer",
+		"it was never asked, so its silence is not expected")
 }

@@ -68,6 +68,9 @@ type Talos interface {
 	Schematic(ctx context.Context, address string) (string, error)
 	// BootID is another after every boot.
 	BootID(ctx context.Context, address string) (string, error)
+	// Bootstrap starts etcd on a control plane. The error has the code AlreadyExists when the node has
+	// etcd's data.
+	Bootstrap(ctx context.Context, address string) error
 	// Upgrade starts to install the image and to reboot into it; it returns before that is done.
 	Upgrade(ctx context.Context, address, image string) error
 	// Retire has a node leave etcd, wipe what it knows of the cluster and power off; it returns before

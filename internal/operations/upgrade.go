@@ -48,7 +48,7 @@ func (u Upgrade) Run(ctx context.Context, m Member, image Image) error {
 	if err != nil {
 		return fmt.Errorf("upgrading node %s: %w", m, err)
 	}
-	runs, err := u.runs(ctx, api, m)
+	runs, err := u.settled(ctx, api, m)
 	if err != nil {
 		return fmt.Errorf("upgrading node %s: asking what it runs: %w\n"+
 			"  nothing was changed; when it answers again, run `pulumi up` again", m, err)
@@ -79,6 +79,57 @@ func (u Upgrade) Run(ctx context.Context, m Member, image Image) error {
 	}
 
 	return nil
+}
+
+// rebootLimit is how long a machine may take that an earlier run left in the middle of its reboot.
+const rebootLimit = 5 * time.Minute
+
+// settled is what the node runs, once it answers and does nothing else: an upgrade that was interrupted
+// goes on by itself on the node.
+func (u Upgrade) settled(ctx context.Context, api Talos, m Member) (Image, error) {
+	waiting, cancel := context.WithTimeout(ctx, min(rebootLimit, u.Patience.Timeout))
+	defer cancel()
+
+	var runs Image
+	var last error
+	said := false
+	err := poll(waiting, u.Patience.Interval, func(ctx context.Context) (bool, error) {
+		var err error
+		runs, err = u.runs(ctx, api, m)
+		if err == nil {
+			err = u.busy(ctx, api, m)
+		}
+		if err == nil {
+			return true, nil
+		}
+		remember(ctx, &last, err)
+		if !said {
+			said = true
+			u.Report(fmt.Sprintf("waiting for %s: %v", m.Name, err))
+		}
+
+		return false, nil
+	})
+	if err != nil && ctx.Err() == nil {
+		return Image{}, last
+	}
+
+	return runs, err
+}
+
+// busy says what the node is doing to itself; nil when it is not.
+func (u Upgrade) busy(ctx context.Context, api Talos, m Member) error {
+	calling, cancel := context.WithTimeout(ctx, u.Patience.Call)
+	defer cancel()
+	stage, _, err := api.Stage(calling, m.Address)
+	switch {
+	case err != nil:
+		return err
+	case stage == "upgrading", stage == "rebooting", stage == "installing":
+		return fmt.Errorf("the machine is in stage %q", stage)
+	default:
+		return nil
+	}
 }
 
 // turnTimeout bounds the wait for a turn: every other node may take its whole time before.

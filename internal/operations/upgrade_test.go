@@ -173,3 +173,45 @@ func TestUpgradeStopsAtTheFirstNodeThatFails(t *testing.T) {
 		})
 	}
 }
+
+func TestUpgradeWaitsForANodeThatAnEarlierRunLeft(t *testing.T) {
+	t.Parallel()
+
+	for name, test := range map[string]struct {
+		left func(*node)
+		want []string
+	}{
+		"while it installs": {
+			func(n *node) { n.stage = "upgrading" },
+			[]string{`waiting for node-1: the machine is in stage "upgrading"`, "node-1 runs Talos v1.12.5 (plain) already"},
+		},
+		"while it reboots": {
+			func(n *node) { n.silent = true },
+			[]string{"waiting for node-1: connection refused", "node-1 runs Talos v1.12.5 (plain) already"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			d := described(1, 0)
+			c := healthy(d)
+			test.left(c.nodes[address(1)])
+			u, lines := upgrading(c, d)
+			report := u.Report
+			u.Report = func(line string) {
+				report(line)
+				c.change(address(1), func(n *node) {
+					if n.version != newer.Version {
+						n.silent, n.stage = false, "running"
+						n.boot(newer.Installer)
+					}
+				})
+			}
+
+			require.NoError(t, u.Run(t.Context(), d.Members[0], newer))
+
+			assert.Empty(t, c.upgraded, "it is not asked twice")
+			assert.Equal(t, test.want, lines())
+		})
+	}
+}
