@@ -17,8 +17,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const smallStack = "tests/testdata/stacks/small.yaml"
-
 // way is an edit that may be interrupted anywhere.
 type way struct {
 	name string
@@ -53,7 +51,7 @@ func TestInterruptedAnywhere(t *testing.T) {
 
 			s := newSite(t)
 			snapshot := s.begin(w)
-			file := s.stackFile(smallStack, w.to...)
+			file := s.small(w.to...)
 
 			started := time.Now()
 			undisturbed := s.up("small", file)
@@ -91,7 +89,7 @@ func (s *site) begin(w way) string {
 	if w.from == nil {
 		s.create("small")
 	} else {
-		s.up("small", s.stackFile(smallStack, w.from...))
+		s.up("small", s.small(w.from...))
 	}
 
 	return s.snapshot()
