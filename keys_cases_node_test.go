@@ -150,7 +150,7 @@ func diskCase(key string) keyCase {
 		"size":          {without: "20", value: "30"},
 		"mountpoint":    {value: "/var/mnt/data"},
 		"filesystem":    {node: "disks: {data: {size: 20, mountpoint: /var/mnt/data}}"},
-		"keepOnRebuild": {node: "{dataVmId: 950, disks: {data: {size: 20}}}"},
+		"keepOnRebuild": {node: "{dataVmId: 950, disks: {data: {size: 20, unitNumber: 1}, kept: {size: 5, unitNumber: 2, keepOnRebuild: true}}}"},
 		"unitNumber":    {value: "5"},
 	}[key]
 	if strings.HasPrefix(key, "speed.") {

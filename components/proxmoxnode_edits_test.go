@@ -32,8 +32,13 @@ func editable(name string) components.ProxmoxNodeArgs {
 		Index: spec.Ptr(1), Address: spec.Ptr("10.9.0.5"), Subnet: spec.Ptr("10.9.0.0/24"), MAC: spec.Ptr("bc:24:11:00:00:02"),
 	}
 	if name == "nodes.*.host" { // what keeps a VM from moving would be refused
-		n.GPU, n.USB = nil, nil
+		n.GPU, n.USB, n.DataVMID = nil, nil, nil
 		delete(n.Disks, "kept")
+	}
+	if name == "nodes.*.disks.*.filesystem" {
+		mounted := n.Disks["second"]
+		mounted.Mountpoint = spec.Ptr("/var/mnt/second")
+		n.Disks["second"] = mounted
 	}
 
 	return args

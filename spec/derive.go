@@ -92,6 +92,9 @@ func fillDisks(n *NamedNode, datastore string) {
 		disk := n.Disks[name]
 		setDefault(&disk.UnitNumber, slots[name])
 		setDefault(&disk.Datastore, datastore)
+		if disk.Mountpoint != nil {
+			setDefault(&disk.Filesystem, "xfs")
+		}
 		fillBus(n, &disk)
 		n.Disks[name] = disk
 	}

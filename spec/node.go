@@ -160,8 +160,8 @@ type Disk struct {
 	// Mountpoint makes Talos format the disk and mount it there, and in the kubelet: under /var/mnt
 	// as a user volume, or /var/lib/longhorn and the like by a machine disk.
 	Mountpoint *string `json:"mountpoint,omitempty"`
-	// Filesystem of the mounted disk.
-	Filesystem *string `json:"filesystem,omitempty" enum:"xfs,ext4" default:"xfs"`
+	// Filesystem of a disk with a mountpoint; xfs when unset.
+	Filesystem *string `json:"filesystem,omitempty" enum:"xfs,ext4"`
 	// KeepOnRebuild keeps the disk and its data when the node's VM is rebuilt.
 	KeepOnRebuild *bool `json:"keepOnRebuild,omitempty" default:"false"`
 }

@@ -25,7 +25,7 @@ func (r *rules) disks(at string, n NamedNode) {
 	}
 	for name, used := range map[string]bool{
 		"mountpoint": n.OSDisk.Mountpoint != nil, "keepOnRebuild": *n.OSDisk.KeepOnRebuild,
-		"filesystem": Or(n.OSDisk.Filesystem, "xfs") != "xfs",
+		"filesystem": n.OSDisk.Filesystem != nil,
 	} {
 		if used {
 			r.l.Addf(at+".osDisk."+name, "is for data disks: remove it")
@@ -36,6 +36,13 @@ func (r *rules) disks(at string, n NamedNode) {
 		r.l.Addf(at+".disks", "%d data disks are too many: the most is %d", len(n.Disks), maxDisks-1)
 	}
 
+	r.dataDisks(at, n)
+	r.slotsSaid(at, n)
+}
+
+// dataDisks checks the data disks, and that no two have what only one can have.
+func (r *rules) dataDisks(at string, n NamedNode) {
+	kept := false
 	slots := map[string]string{n.OSDisk.Interface(): "osDisk"}
 	mounts, serials := map[string]string{}, map[string]string{}
 	for _, name := range sortedKeys(n.Disks) {
@@ -45,18 +52,23 @@ func (r *rules) disks(at string, n NamedNode) {
 		if disk.Size == nil {
 			r.l.Addf(path+".size", "is required: write it in GiB")
 		}
+		kept = kept || *disk.KeepOnRebuild
 		if *disk.KeepOnRebuild && n.DataVMID == nil {
 			r.l.Addf(path+".keepOnRebuild", "needs the node's dataVmId, the id of the VM that keeps the disk")
 		}
 		r.clash(path+".unitNumber", slots, disk.Interface(), name, "slot")
 		if disk.Mountpoint != nil {
 			r.clash(path+".mountpoint", mounts, *disk.Mountpoint, name, "mountpoint")
+		} else if disk.Filesystem != nil {
+			r.l.Addf(path+".filesystem", "is for a disk that Talos formats and mounts: give the disk a mountpoint, or remove it")
 		}
 		if disk.Serial != nil {
 			r.clash(path+".serial", serials, *disk.Serial, name, "serial number")
 		}
 	}
-	r.slotsSaid(at, n)
+	if n.DataVMID != nil && !kept {
+		r.l.Addf(at+".dataVmId", "is the VM of disks that are kept on rebuild, and no disk has keepOnRebuild: set it on one, or remove the id")
+	}
 }
 
 // clash records a second use of what only one disk can have.

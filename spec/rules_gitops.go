@@ -5,6 +5,7 @@ package spec
 
 import (
 	"path"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -31,10 +32,7 @@ var (
 func (r *rules) gitops() {
 	g := r.c.GitOps
 	if *g.Provider == "none" {
-		if g.Git.URL != nil {
-			r.l.Addf(
-				"gitops.provider", "is none while gitops.git.url is written: set it to flux or argocd, or remove the repository")
-		}
+		r.noGitOps(r.said.GitOps)
 
 		return
 	}
@@ -51,6 +49,17 @@ func (r *rules) gitops() {
 	r.git(g.Git)
 	if g.SOPS != nil {
 		r.sops(*g.SOPS)
+	}
+}
+
+// noGitOps records every setting that is written while nothing follows git: it would have no effect.
+func (r *rules) noGitOps(said GitOps) {
+	v := reflect.ValueOf(said)
+	for _, f := range Fields(v.Type()) {
+		if f.Name != "provider" && !v.FieldByIndex(f.Index).IsZero() {
+			r.l.Addf(check.Join("gitops", f.Name),
+				"is written while gitops.provider is none: set the provider to flux or argocd, or remove it")
+		}
 	}
 }
 
