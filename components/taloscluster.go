@@ -121,15 +121,19 @@ func NewTalosCluster(
 	if err != nil {
 		return nil, err
 	}
+	forms, err := c.forms(ctx, name)
+	if err != nil {
+		return nil, err
+	}
 	version, err := c.kubernetes(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	applies, digests, err := c.applyConfigurations(ctx, name, in, list, args.Machines, version)
+	applies, digests, err := c.applyConfigurations(ctx, name, in, list, args.Machines, []pulumi.Resource{forms, version})
 	if err != nil {
 		return nil, err
 	}
-	if err := c.bootstrapAndOpen(ctx, name, args, applies, digests); err != nil {
+	if err := c.bootstrapAndOpen(ctx, name, args, applies, digests, list); err != nil {
 		return nil, err
 	}
 	c.Endpoint = pulumi.String(cfg.Endpoint()).ToStringOutput()
@@ -144,7 +148,7 @@ func NewTalosCluster(
 // bootstrapAndOpen registers what comes after the nodes have their configuration.
 func (c *TalosCluster) bootstrapAndOpen(
 	ctx *pulumi.Context, name string, args *TalosClusterArgs,
-	applies map[string]*machine.ConfigurationApply, digests pulumi.StringMap,
+	applies map[string]*machine.ConfigurationApply, digests pulumi.StringMap, manifests pulumi.Output,
 ) error {
 	before := make([]pulumi.Resource, 0, len(applies)+1)
 	for _, n := range c.config.Nodes {
@@ -171,7 +175,11 @@ func (c *TalosCluster) bootstrapAndOpen(
 		return err
 	}
 	c.Ready = ready
-	if err := c.openKubeconfig(ctx, name, before, ready); err != nil {
+	edited, err := c.editManifests(ctx, name, manifests, ready)
+	if err != nil {
+		return err
+	}
+	if err := c.openKubeconfig(ctx, name, before, edited); err != nil {
 		return err
 	}
 

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
@@ -18,12 +19,12 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// applyConfigurations applies every node's configuration, all at the same time, when the cluster runs
-// the version of Kubernetes that they name. It returns the digest of each configuration too, which tells
+// applyConfigurations applies every node's configuration, all at the same time, after what they depend
+// on: their forms, and the version of Kubernetes that they name. It returns the digest of each configuration too, which tells
 // whether a node has to be looked at again.
 func (c *TalosCluster) applyConfigurations(
 	ctx *pulumi.Context, name string, in machineconfig.Input, manifests pulumi.Output,
-	machines map[string]pulumi.Resource, version pulumi.Resource,
+	machines map[string]pulumi.Resource, after []pulumi.Resource,
 ) (map[string]*machine.ConfigurationApply, pulumi.StringMap, error) {
 	applies := make(map[string]*machine.ConfigurationApply, len(in.Config.Nodes))
 	digests := make(pulumi.StringMap, len(in.Config.Nodes))
@@ -31,7 +32,7 @@ func (c *TalosCluster) applyConfigurations(
 		config := c.render(ctx, in, manifests, n.Name)
 		digests[n.Name] = digestOf(config)
 
-		apply, err := c.applyConfiguration(ctx, name, n, config, machines[n.Name], version)
+		apply, err := c.applyConfiguration(ctx, name, n, config, machines[n.Name], after)
 		if err != nil {
 			return nil, nil, fmt.Errorf("registering the configuration of node %q: %w", n.Name, err)
 		}
@@ -46,14 +47,16 @@ func (c *TalosCluster) render(
 	ctx *pulumi.Context, in machineconfig.Input, manifests pulumi.Output, node string,
 ) pulumi.StringOutput {
 	write := !ctx.DryRun() && spec.Or(in.Config.Output.MachineConfigDirectory, "") != ""
-	rendered := pulumi.All(c.secrets.bundle, manifests).ApplyT(func(v []any) (string, error) {
+	rendered := pulumi.All(c.secrets.bundle, manifests, c.contract()).ApplyT(func(v []any) (string, error) {
 		bundle, ok := v[0].(*secrets.Bundle)
 		list, listed := v[1].([]machineconfig.Manifest)
-		if !ok || !listed {
+		contract, pinned := v[2].(string)
+		if !ok || !listed || !pinned {
 			return "", fmt.Errorf("rendering the configuration of node %q: the cluster's secrets are missing", node)
 		}
 		own := in
 		own.Manifests = list
+		own.Config.Talos.Contract = &contract
 		config, err := machineconfig.Render(own, node, bundle)
 		if err != nil {
 			return "", err //nolint:wrapcheck // names the node
@@ -83,9 +86,9 @@ func digestOf(config pulumi.StringOutput) pulumi.StringOutput {
 // applyConfiguration applies one node's configuration when its machine is there, and anew when the
 // machine was replaced.
 func (c *TalosCluster) applyConfiguration(
-	ctx *pulumi.Context, name string, n spec.NamedNode, config pulumi.StringOutput, vm, version pulumi.Resource,
+	ctx *pulumi.Context, name string, n spec.NamedNode, config pulumi.StringOutput, vm pulumi.Resource, after []pulumi.Resource,
 ) (*machine.ConfigurationApply, error) {
-	after := []pulumi.Resource{version}
+	after = slices.Clone(after)
 	if vm != nil {
 		after = append(after, vm)
 	}

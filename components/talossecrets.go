@@ -13,6 +13,7 @@ import (
 
 	"github.com/talos-proxmox/talos-proxmox/internal/machineconfig"
 	"github.com/talos-proxmox/talos-proxmox/internal/operations"
+	"github.com/talos-proxmox/talos-proxmox/internal/versions"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -33,6 +34,8 @@ type TalosSecrets struct {
 	gate   *operations.Gate
 	// resource that keeps them in state.
 	resource pulumi.Resource
+	// contract is the version contract that was pinned when the cluster was made.
+	contract pulumi.StringOutput
 	// bundle resolves to a *secrets.Bundle.
 	bundle pulumi.Output
 	// client certificate of an administrator of the Talos API, each base64 of PEM.
@@ -75,7 +78,7 @@ func (s *TalosSecrets) generate(ctx *pulumi.Context, name string, opts ...pulumi
 	opts = append(opts, pulumi.IgnoreChanges([]string{"talosVersion"}),
 		pulumi.AdditionalSecretOutputs([]string{"clientConfiguration", "machineSecrets"}))
 	r, err := machine.NewSecrets(ctx, name+"-secrets", &machine.SecretsArgs{
-		TalosVersion: pulumi.String(spec.Or(s.config.Talos.Contract, "")),
+		TalosVersion: pulumi.String(s.firstContract()),
 	}, opts...)
 	if err != nil {
 		return fmt.Errorf("registering the secrets of cluster %q: %w", name, err)
@@ -86,8 +89,28 @@ func (s *TalosSecrets) generate(ctx *pulumi.Context, name string, opts ...pulumi
 		return secretsOf(m).Bundle() //nolint:wrapcheck // says everything
 	}))
 	s.ca, s.certificate, s.key = client.CaCertificate(), client.ClientCertificate(), client.ClientKey()
+	s.contract = s.pinned(r.TalosVersion)
 
 	return nil
+}
+
+// firstContract is what a cluster that is made now is pinned to: as told, else the version's own.
+func (s *TalosSecrets) firstContract() string {
+	return spec.Or(s.config.Talos.Contract, spec.MinorOf(spec.Or(s.config.Talos.Version, "")))
+}
+
+// pinned reads the contract from state. States of clusters that were adopted before it was kept have
+// none: they get the version's own.
+func (s *TalosSecrets) pinned(stored pulumi.StringOutput) pulumi.StringOutput {
+	own := s.firstContract()
+
+	return stored.ApplyT(func(text string) string {
+		if _, err := versions.ParseContract(spec.MinorOf(text)); err != nil {
+			return own
+		}
+
+		return spec.MinorOf(text)
+	}).(pulumi.StringOutput) //nolint:forcetypeassert // the function's type
 }
 
 // secretsOf are the provider's secrets without its SDK.
@@ -133,6 +156,7 @@ func (s *TalosSecrets) adopt(ctx *pulumi.Context, name string, opts ...pulumi.Re
 	stored, err := keep(ctx, name+"-client", pulumi.StringMap{
 		"certificate": pulumi.String(client.ClientCertificate),
 		"key":         pulumi.String(client.ClientKey),
+		"contract":    pulumi.String(s.firstContract()),
 	}, opts...)
 	if err != nil {
 		return err
@@ -141,6 +165,8 @@ func (s *TalosSecrets) adopt(ctx *pulumi.Context, name string, opts ...pulumi.Re
 	s.bundle = pulumi.ToSecret(stored.value("key").ApplyT(func(string) *secrets.Bundle { return bundle }))
 	s.ca = secretString(pulumi.String(client.CaCertificate))
 	s.certificate, s.key = stored.value("certificate"), stored.value("key")
+	plain := pulumi.Unsecret(stored.value("contract")).(pulumi.StringOutput) //nolint:forcetypeassert // Unsecret keeps the type
+	s.contract = s.pinned(plain)
 
 	return nil
 }

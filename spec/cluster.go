@@ -51,8 +51,9 @@ type Cluster struct {
 type Talos struct {
 	// Version of Talos Linux, "v1.12.4". Editing it upgrades the nodes in place.
 	Version *string `json:"version,omitempty" default:"v1.12.4"`
-	// Contract is the Talos minor version ("v1.12") whose configuration forms are used. Pinned at
-	// creation; raise it only when every node runs that version.
+	// Contract is the Talos minor version ("v1.12") whose configuration forms are used. Unset, it stays
+	// what Version was when the cluster was made. Raising it is an edit of its own, after every node
+	// runs that version: anything else is refused.
 	Contract *string `json:"contract,omitempty"`
 	// Sysctls of every node.
 	Sysctls map[string]string `json:"sysctls,omitempty"`

@@ -86,7 +86,7 @@ func TestDefaultsAreCompleteAndLeaveTheCallerAlone(t *testing.T) {
 	assert.Equal(t, "local-lvm", *n.CloudInitDatastore)
 	assert.True(t, *n.OSDisk.Iothread)
 	assert.Equal(t, spec.MACFor("small", "ctrl-1", "lan"), *n.Networks["lan"].MAC)
-	assert.Equal(t, "v1.12", *full.Talos.Contract)
+	assert.Nil(t, full.Talos.Contract, "it is pinned when the cluster is created")
 	assert.Equal(t, []string{"10.244.0.0/16"}, full.Cluster.PodSubnets)
 	assert.False(t, *full.Cluster.AllowSchedulingOnControlPlanes)
 	assert.True(t, *full.Kubernetes.Proxy.Enabled)

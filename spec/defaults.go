@@ -57,7 +57,6 @@ func (c *Config) fillShared() {
 	said := c.GitOps
 	FillDefaults(&c.Proxmox, &c.Images, &c.Cluster, &c.Talos, &c.Kubernetes, &c.CNI, &c.Manifests, &c.GitOps, &c.Lifecycle, &c.Output)
 
-	setDefault(&c.Talos.Contract, MinorOf(*c.Talos.Version))
 	setDefault(&c.Kubernetes.Proxy.Enabled, c.KubeProxyEnabled())
 	setDefault(&c.Cluster.AllowSchedulingOnControlPlanes, c.SchedulingOnControlPlanes())
 	setDefault(&c.Talos.HostDNS.ForwardKubeDNSToHost, *c.Talos.HostDNS.Enabled)
@@ -94,6 +93,13 @@ func (c *Config) fillCharts() {
 func (c *Config) fillGitOps(said GitOps) {
 	g := &c.GitOps
 	switch *g.Provider {
+	case "none":
+		// What was said has no meaning, and rules say so: defaults would hide which that was.
+		provider := g.Provider
+		*g = said
+		g.Provider = provider
+
+		return
 	case "flux":
 		setDefault(&g.Namespace, "flux-system")
 	case "argocd":

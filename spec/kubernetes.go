@@ -19,7 +19,8 @@ type Kubernetes struct {
 	Etcd *Etcd `json:"etcd,omitempty"`
 	// Kubelet settings of every node.
 	Kubelet *Kubelet `json:"kubelet,omitempty"`
-	// EtcdEncryption encrypts secrets at rest.
+	// EtcdEncryption encrypts secrets at rest. Chosen when the cluster is made: an edit is refused, since
+	// what etcd holds could not be read any more.
 	EtcdEncryption *string `json:"etcdEncryption,omitempty" enum:"secretbox,aescbc" default:"secretbox"`
 }
 

@@ -10,7 +10,13 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/clientcmd"
 )
 
@@ -21,7 +27,10 @@ type Remote struct {
 	client *Client
 
 	mu         sync.Mutex
+	config     *rest.Config
 	kubernetes kubernetes.Interface
+	objects    dynamic.Interface
+	mapper     meta.ResettableRESTMapper
 }
 
 // NewRemote reads the talosconfig; it dials nothing yet.
@@ -47,7 +56,49 @@ func (r *Remote) Kubernetes(ctx context.Context) (kubernetes.Interface, error) {
 	if r.kubernetes != nil {
 		return r.kubernetes, nil
 	}
+	config, err := r.restConfig(ctx)
+	if err != nil {
+		return nil, err
+	}
+	api, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("opening the Kubernetes API: %w", err)
+	}
+	r.kubernetes = api
 
+	return api, nil
+}
+
+// Objects is the same API for objects of any kind.
+func (r *Remote) Objects(ctx context.Context) (dynamic.Interface, meta.ResettableRESTMapper, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.objects != nil {
+		return r.objects, r.mapper, nil
+	}
+	config, err := r.restConfig(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	kinds, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, nil, fmt.Errorf("opening the Kubernetes API: %w", err)
+	}
+	api, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, nil, fmt.Errorf("opening the Kubernetes API: %w", err)
+	}
+	r.objects, r.mapper = api, restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(kinds))
+
+	return r.objects, r.mapper, nil
+}
+
+// restConfig is how to reach the Kubernetes API, from the first control plane that says so. Call it
+// locked.
+func (r *Remote) restConfig(ctx context.Context) (*rest.Config, error) {
+	if r.config != nil {
+		return r.config, nil
+	}
 	var errs []error
 	for _, m := range r.planes {
 		kubeconfig, err := r.client.Kubeconfig(ctx, m.Address)
@@ -56,13 +107,9 @@ func (r *Remote) Kubernetes(ctx context.Context) (kubernetes.Interface, error) {
 
 			continue
 		}
-		api, err := kubernetesFrom(kubeconfig)
-		if err != nil {
-			return nil, err
-		}
-		r.kubernetes = api
+		r.config, err = configFrom(kubeconfig)
 
-		return api, nil
+		return r.config, err
 	}
 
 	return nil, fmt.Errorf("no control plane gives access to Kubernetes: %w", errors.Join(errs...))
@@ -71,7 +118,7 @@ func (r *Remote) Kubernetes(ctx context.Context) (kubernetes.Interface, error) {
 // requestTimeout bounds one request to the Kubernetes API.
 const requestTimeout = 30 * time.Second
 
-func kubernetesFrom(kubeconfig []byte) (kubernetes.Interface, error) {
+func configFrom(kubeconfig []byte) (*rest.Config, error) {
 	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
@@ -79,10 +126,5 @@ func kubernetesFrom(kubeconfig []byte) (kubernetes.Interface, error) {
 	config.Timeout = requestTimeout
 	config.UserAgent = "talos-proxmox"
 
-	api, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("opening the Kubernetes API: %w", err)
-	}
-
-	return api, nil
+	return config, nil
 }

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package components
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+	"github.com/siderolabs/talos/pkg/machinery/config/generate/secrets"
+
+	"github.com/talos-proxmox/talos-proxmox/internal/machineconfig"
+	"github.com/talos-proxmox/talos-proxmox/internal/manifests"
+	"github.com/talos-proxmox/talos-proxmox/internal/operations"
+)
+
+// editManifests registers what the day-0 manifests hold, object by object, after the ready gate. Talos
+// creates what is missing and never edits or deletes: so that an edit of a manifest takes effect, its
+// objects are applied through the Kubernetes API when they change, and deleted when they go. A new
+// cluster has them from Talos. The kubeconfig waits for it, so that what comes after finds the edit done.
+func (c *TalosCluster) editManifests(
+	ctx *pulumi.Context, name string, list pulumi.Output, ready pulumi.Resource,
+) (*pulumi.Stash, error) {
+	objects := &lateObjects{}
+	digests := pulumi.All(list, c.secrets.bundle).ApplyT(func(v []any) (map[string]string, error) {
+		all, listed := v[0].([]machineconfig.Manifest)
+		bundle, ok := v[1].(*secrets.Bundle)
+		if !listed || !ok {
+			return nil, fmt.Errorf("cluster %q: the cluster's secrets are missing", name)
+		}
+
+		return objects.set(all, []byte(bundle.Cluster.Secret))
+	})
+	say, err := registerPlanHook(ctx, TalosClusterType, name, "manifests-plan", sayManifests(ctx))
+	if err != nil {
+		return nil, err
+	}
+	edit, err := registerHook(ctx, TalosClusterType, name, "manifests", c.editObjects(ctx, objects))
+	if err != nil {
+		return nil, err
+	}
+	stash, err := pulumi.NewStash(ctx, name+"-manifests", &pulumi.StashArgs{Input: pulumi.Unsecret(digests)},
+		pulumi.Parent(c), pulumi.DependsOn([]pulumi.Resource{ready}),
+		pulumi.ResourceHooks(&pulumi.ResourceHookBinding{BeforeUpdate: []*pulumi.ResourceHook{say, edit}}))
+	if err != nil {
+		return nil, fmt.Errorf("registering the day-0 objects of cluster %q: %w", name, err)
+	}
+
+	return stash, nil
+}
+
+// editObjects is the hook that brings the cluster's objects in line.
+func (c *TalosCluster) editObjects(ctx *pulumi.Context, objects *lateObjects) pulumi.ResourceHookFunction {
+	patience := operations.DefaultPatience(duration(c.config.Lifecycle.ReadyTimeout, 15*time.Minute))
+
+	return func(args *pulumi.ResourceHookArgs) error {
+		edit := manifestEditOf(args.OldInputs, args.NewInputs)
+		remote, err := c.secrets.access.open(ctx.Context())
+		if err != nil {
+			return err
+		}
+		report := reportTo(ctx, args.URN)
+		err = operations.Manifests{Access: remote, Patience: patience, Report: report}.
+			Run(ctx.Context(), objects.of(edit.apply), edit.remove)
+		if err != nil {
+			return fmt.Errorf("cluster %q: %w", c.secrets.access.cluster.Name, err)
+		}
+
+		return operations.WaitHealthy(ctx.Context(), remote, c.secrets.access.cluster, patience, report)
+	}
+}
+
+// sayManifests says at preview what becomes of objects; at up the edit says it itself.
+func sayManifests(ctx *pulumi.Context) pulumi.ResourceHookFunction {
+	return func(args *pulumi.ResourceHookArgs) error {
+		if !ctx.DryRun() {
+			return nil
+		}
+		report := reportTo(ctx, args.URN)
+		for _, line := range manifestEditOf(args.OldInputs, args.NewInputs).lines() {
+			report(line)
+		}
+
+		return nil
+	}
+}
+
+// keptMark marks, behind its digest, an object that its chart wants to stay.
+const keptMark = " kept"
+
+// manifestEdit is what an edit of the manifests means for objects.
+type manifestEdit struct {
+	apply, remove []operations.ObjectID
+	// stay are objects without a manifest that nobody deletes, with the reason.
+	stay map[operations.ObjectID]string
+}
+
+// manifestEditOf compares the objects that were with those that are to be.
+func manifestEditOf(was, now resource.PropertyMap) manifestEdit {
+	before, after := objectsOf(was), objectsOf(now)
+	edit := manifestEdit{stay: map[operations.ObjectID]string{}}
+	for _, id := range slices.Sorted(maps.Keys(after)) {
+		if before[id] != after[id] {
+			edit.apply = append(edit.apply, operations.ObjectID(id))
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(before)) {
+		if _, still := after[id]; still {
+			continue
+		}
+		gone := operations.ObjectID(id)
+		switch why := gone.Stays(); {
+		case strings.HasSuffix(before[id], keptMark):
+			edit.stay[gone] = "its chart says so"
+		case why != "":
+			edit.stay[gone] = why
+		default:
+			edit.remove = append(edit.remove, gone)
+		}
+	}
+
+	return edit
+}
+
+// lines say what becomes of the objects.
+func (e manifestEdit) lines() []string {
+	var all []string
+	for _, id := range e.apply {
+		all = append(all, fmt.Sprintf("%s will be applied", id))
+	}
+	for _, id := range e.remove {
+		all = append(all, fmt.Sprintf("%s will be deleted, since its manifest is gone", id))
+	}
+	for _, id := range slices.Sorted(maps.Keys(e.stay)) {
+		all = append(all, fmt.Sprintf("%s stays, since %s: delete it yourself when nobody needs it", id, e.stay[id]))
+	}
+
+	return all
+}
+
+// objectsOf are the digests in a Stash's input, by object.
+func objectsOf(inputs resource.PropertyMap) map[string]string {
+	found := map[string]string{}
+	input := inputs["input"]
+	for input.IsSecret() {
+		input = input.SecretValue().Element
+	}
+	if !input.IsObject() {
+		return found
+	}
+	for id, digest := range input.ObjectValue() {
+		if digest.IsString() {
+			found[string(id)] = digest.StringValue()
+		}
+	}
+
+	return found
+}
+
+// lateObjects are the day-0 objects, which become known during the run.
+type lateObjects struct {
+	mu  sync.Mutex
+	all []manifests.Object
+}
+
+// set reads the objects and returns their digests.
+func (l *lateObjects) set(list []machineconfig.Manifest, key []byte) (map[string]string, error) {
+	all, err := manifests.Objects(list)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // names the manifest
+	}
+	digests := make(map[string]string, len(all))
+	for _, o := range all {
+		digests[o.ID] = o.Digest(key)
+		if o.Kept {
+			digests[o.ID] += keptMark
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all = all
+
+	return digests, nil
+}
+
+// of are those of the objects, in the order of their manifests.
+func (l *lateObjects) of(ids []operations.ObjectID) []operations.ManifestObject {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var found []operations.ManifestObject
+	for _, o := range l.all {
+		if id := operations.ObjectID(o.ID); slices.Contains(ids, id) {
+			found = append(found, operations.ManifestObject{ID: id, JSON: o.JSON})
+		}
+	}
+
+	return found
+}

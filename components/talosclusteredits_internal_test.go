@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package components
+
+import (
+	"testing"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/talos-proxmox/talos-proxmox/internal/machineconfig"
+	"github.com/talos-proxmox/talos-proxmox/internal/operations"
+)
+
+func inputOf(digests map[string]string) resource.PropertyMap {
+	return resource.PropertyMap{"input": resource.NewPropertyValue(digests)}
+}
+
+func TestEditOfManifestsSaysWhatBecomesOfObjects(t *testing.T) {
+	t.Parallel()
+	edit := manifestEditOf(inputOf(map[string]string{
+		"apps/v1/Deployment/one/same": "1", "apps/v1/Deployment/one/edited": "2", "v1/ConfigMap/one/gone": "3",
+		"v1/Namespace//one": "4", "v1/Secret/one/kept": "5 kept", "apiextensions.k8s.io/v1/CustomResourceDefinition//a.example.com": "6",
+	}), inputOf(map[string]string{
+		"apps/v1/Deployment/one/same": "1", "apps/v1/Deployment/one/edited": "7", "v1/Service/one/new": "8",
+	}))
+
+	assert.Equal(t, []string{
+		"Deployment one/edited will be applied",
+		"Service one/new will be applied",
+		"ConfigMap one/gone will be deleted, since its manifest is gone",
+		"CustomResourceDefinition a.example.com stays, since what is in it would go too: delete it yourself when nobody needs it",
+		"Namespace one stays, since what is in it would go too: delete it yourself when nobody needs it",
+		"Secret one/kept stays, since its chart says so: delete it yourself when nobody needs it",
+	}, edit.lines())
+	assert.Empty(t, manifestEditOf(inputOf(nil), inputOf(nil)).lines())
+}
+
+func TestObjectsAreAppliedInTheOrderOfTheirManifests(t *testing.T) {
+	t.Parallel()
+	objects := &lateObjects{}
+	digests, err := objects.set([]machineconfig.Manifest{
+		{Name: "001-b", Contents: "{apiVersion: v1, kind: ConfigMap, metadata: {name: b}}"},
+		{Name: "002-a", Contents: "{apiVersion: v1, kind: Secret, metadata: {name: a, annotations: {helm.sh/resource-policy: keep}}, stringData: {x: hunter2}}"},
+	}, []byte("key"))
+	require.NoError(t, err)
+	require.Len(t, digests, 2)
+	assert.Regexp(t, `^[0-9a-f]{16} kept$`, digests["v1/Secret//a"])
+
+	found := objects.of([]operations.ObjectID{"v1/Secret//a", "v1/ConfigMap//b"})
+	require.Len(t, found, 2)
+	assert.Equal(t, operations.ObjectID("v1/ConfigMap//b"), found[0].ID)
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package components
+
+import (
+	"testing"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+	"github.com/stretchr/testify/assert"
+)
+
+// formsInput is what a cluster's forms were, or are to be.
+func formsInput(contract, talos, encryption string) resource.PropertyMap {
+	return resource.PropertyMap{"input": resource.NewPropertyValue(map[string]any{
+		formsContract: contract, formsTalos: talos, formsEncryption: encryption,
+	})}
+}
+
+func TestFormsThatAreRefused(t *testing.T) {
+	t.Parallel()
+
+	was := formsInput("v1.11", "v1.11.6", "secretbox")
+	for name, c := range map[string]struct {
+		now  resource.PropertyMap
+		want string
+	}{
+		"an upgrade of Talos keeps the contract": {now: formsInput("v1.11", "v1.12.4", "secretbox")},
+		"contract with the upgrade": {
+			now: formsInput("v1.12", "v1.12.4", "secretbox"),
+			want: "talos.contract: was v1.11, is now v1.12, and the nodes run Talos v1.11.6: edit talos.version first, " +
+				"and talos.contract in a run after that",
+		},
+		"contract lowered": {now: formsInput("v1.10", "v1.11.6", "secretbox")},
+		"another cipher": {
+			now: formsInput("v1.11", "v1.11.6", "aescbc"),
+			want: "kubernetes.etcdEncryption: was secretbox, is now aescbc: what etcd holds could not be read any more; " +
+				"write secretbox again",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := refuseForms(&pulumi.ResourceHookArgs{OldInputs: was, NewInputs: c.now})
+			if c.want == "" {
+				assert.NoError(t, err)
+			} else {
+				assert.EqualError(t, err, c.want)
+			}
+		})
+	}
+	after := &pulumi.ResourceHookArgs{
+		OldInputs: formsInput("v1.11", "v1.12.4", "secretbox"), NewInputs: formsInput("v1.12", "v1.12.4", "secretbox"),
+	}
+	assert.NoError(t, refuseForms(after), "the contract may follow in an edit of its own")
+}
