@@ -46,9 +46,7 @@ func (c *Cluster) attach(v *vm, key, value, user string, made *[]*volume) (strin
 	if vol.Content == "iso" && !isCD {
 		return "", fmt.Errorf("%s: volume '%s' has content type 'iso' and can only be used as a CD-ROM", key, file)
 	}
-	if vol.VMID != 0 && vol.VMID != v.ID {
-		return "", fmt.Errorf("%s: volume '%s' is owned by VM %d", key, file, vol.VMID)
-	}
+	// A volume of another VM may be used: it stays that VM's, and is neither moved nor removed with this one.
 	p.del("format")
 	p.set("size", formatSize(vol.Size))
 

@@ -179,6 +179,9 @@ func (c *Cluster) migrate(v *vm, to HostDef, targetStorage string, local bool) e
 		if vol.VMID == 0 {
 			return fmt.Errorf("can't migrate local disk '%s': local cdrom image", vol.id())
 		}
+		if vol.VMID != v.ID {
+			return fmt.Errorf("can't migrate local disk '%s': owned by other VM (owner = VM %d)", vol.id(), vol.VMID)
+		}
 		if !local {
 			return fmt.Errorf("can't migrate VM - check log: local disk '%s' and with-local-disks is not set", vol.id())
 		}

@@ -61,6 +61,8 @@ type node struct {
 	served   func(error)
 	try      context.CancelFunc
 	lines    []string
+	// volumesHeld are the mounted file systems of data disks.
+	volumesHeld []mounted
 }
 
 // request asks the node to do something that ends its power cycle.

@@ -42,7 +42,7 @@ func (n *node) publishState() {
 	defer n.pubMu.Unlock()
 
 	ctx := context.Background()
-	want := slices.Concat(n.machineResources(), n.diskResources(), n.networkResources(), n.clusterResources())
+	want := slices.Concat(n.machineResources(), n.diskResources(), n.userVolumes(), n.networkResources(), n.clusterResources())
 	keep := map[string]bool{}
 	for _, r := range want {
 		keep[r.Metadata().Type()+"/"+r.Metadata().ID()] = true

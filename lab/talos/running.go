@@ -49,6 +49,7 @@ func (n *node) runConfigured(ctx context.Context, cfg config.Provider) (site.Exi
 		return site.ExitPowerOff, err
 	}
 	n.setCRI()
+	n.mountVolumes()
 
 	if isControlPlane(cfg) {
 		running.Go(func() { n.runEtcd(ctx) })
@@ -130,6 +131,7 @@ func (n *node) runStages(ctx context.Context) {
 			return
 		case <-tick.C:
 		case <-n.pokes():
+			n.mountVolumes()
 			n.publishState()
 		}
 	}
