@@ -16,7 +16,7 @@ import (
 func (s *site) mounts(label string, since time.Time) []string {
 	s.t.Helper()
 	var found []string
-	for _, e := range s.events("volume.mount", since) {
+	for _, e := range s.trace(since).of("volume.mount") {
 		if e.Attrs["volume"] == label {
 			found = append(found, e.Attrs["uuid"])
 		}
