@@ -64,7 +64,10 @@ func New(s *site.Site, auth *Auth) http.Handler {
 	a.nodes()
 	a.storage()
 	a.qemu()
-	a.objects()
+	a.pools()
+	a.ha()
+	a.mappings(site.KindPCI)
+	a.mappings(site.KindUSB)
 	a.mux.HandleFunc("POST /api2/json/access/ticket", a.ticket)
 	a.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		fail(w, &failure{

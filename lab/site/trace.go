@@ -4,9 +4,12 @@
 package site
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"maps"
+	"os"
 	"sync"
 	"time"
 )
@@ -64,4 +67,23 @@ func (t *Trace) write(e Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	_, _ = t.out.Write(append(line, '\n')) // the trace is a witness; losing a line must not stop the site
+}
+
+// ReadTrace reads the operations of a trace's file, in the order in which they ended.
+func ReadTrace(path string) ([]Event, error) {
+	content, err := os.ReadFile(path) //nolint:gosec // G304: a site's own file
+	if err != nil {
+		return nil, fmt.Errorf("reading the trace: %w", err)
+	}
+
+	var events []Event
+	for line := range bytes.Lines(content) {
+		var e Event
+		if json.Unmarshal(line, &e) != nil {
+			continue // the last line of a lab that was killed, or that is being written
+		}
+		events = append(events, e)
+	}
+
+	return events, nil
 }

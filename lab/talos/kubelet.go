@@ -203,6 +203,7 @@ func (n *node) nodeSpec() NodeSpec {
 		ContainerRuntime: "containerd://2.1.5",
 		CPU:              n.m.Cores,
 		MemoryMiB:        n.m.MemoryMiB,
+		BootID:           n.bootID,
 	}
 	for _, e := range n.extensionLayers() {
 		spec.Annotations = setDefault(spec.Annotations, "extensions.talos.dev/"+e.Metadata.Name, e.Metadata.Version)

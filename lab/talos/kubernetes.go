@@ -86,6 +86,8 @@ type NodeSpec struct {
 	ContainerRuntime string
 	CPU              int
 	MemoryMiB        int
+	// BootID tells boots of the node apart: in the same boot a kubelet finds its pods running.
+	BootID string
 	// StaticPods are the pods that the kubelet runs without the API server.
 	StaticPods []StaticPod
 }

@@ -19,9 +19,9 @@ func connect(o options, args []string) error {
 	if len(args) != 2 { //nolint:mnd // host and port
 		return errors.New("connect: name a host and a port, as in `lab connect git.example.com 22`")
 	}
-	var i info
-	if err := call(o, http.MethodGet, "/info", &i); err != nil {
-		return err
+	i, err := o.place().Info()
+	if err != nil {
+		return err //nolint:wrapcheck // says what to do
 	}
 	address := net.JoinHostPort(args[0], args[1])
 	conn, err := net.Dial("tcp", strings.TrimPrefix(i.Gateway, "http://"))
@@ -57,11 +57,8 @@ func knownHosts(o options, args []string) error {
 	if len(args) == 0 {
 		return errors.New("known-hosts: name a git host, as in `lab known-hosts git.example.com`, or HOST:PORT")
 	}
-	if _, err := running(o); err != nil {
-		return err
-	}
-	var i info
-	if err := call(o, http.MethodGet, "/info", &i); err != nil {
+	i, err := running(o)
+	if err != nil {
 		return err
 	}
 	for _, name := range args {

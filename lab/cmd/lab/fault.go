@@ -4,10 +4,8 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"slices"
 	"strconv"
@@ -16,56 +14,6 @@ import (
 
 	"github.com/talos-proxmox/talos-proxmox/lab/fault"
 )
-
-// adding is the body of a request for a fault.
-type adding struct {
-	Kind string            `json:"kind"`
-	With map[string]string `json:"with"`
-}
-
-// faultRoutes lets faults be added, listed and ended.
-func (d *daemon) faultRoutes(mux *http.ServeMux) {
-	mux.HandleFunc("GET /faults", func(w http.ResponseWriter, _ *http.Request) { reply(w, d.faults.List()) })
-	mux.HandleFunc("POST /faults", func(w http.ResponseWriter, r *http.Request) {
-		var a adding
-		if err := json.NewDecoder(r.Body).Decode(&a); err != nil {
-			refuse(w, fmt.Errorf("reading the request: %w", err))
-
-			return
-		}
-		f, err := d.faults.Add(fault.Kind(a.Kind), a.With)
-		if err != nil {
-			refuse(w, err)
-
-			return
-		}
-		reply(w, f)
-	})
-	mux.HandleFunc("POST /faults/remove", func(w http.ResponseWriter, r *http.Request) {
-		var ids []int
-		if err := json.NewDecoder(r.Body).Decode(&ids); err != nil {
-			refuse(w, fmt.Errorf("reading the request: %w", err))
-
-			return
-		}
-		if err := d.faults.Remove(ids...); err != nil {
-			refuse(w, err)
-
-			return
-		}
-		reply(w, len(ids))
-	})
-	mux.HandleFunc("POST /faults/clear", func(w http.ResponseWriter, _ *http.Request) { reply(w, d.faults.Clear()) })
-}
-
-// known tells what a fault can hit.
-func (d *daemon) known(selector string) (names []string, checked bool) {
-	if selector == "op" {
-		return operations(), true
-	}
-
-	return nil, false
-}
 
 // faults runs `lab fault`.
 func faults(o options, args []string) error {
@@ -82,9 +30,9 @@ func faults(o options, args []string) error {
 	case "remove":
 		return removeFaults(o, rest)
 	case "clear":
-		var n int
-		if err := send(o, http.MethodPost, "/faults/clear", nil, &n); err != nil {
-			return err
+		n, err := o.place().ClearFaults()
+		if err != nil {
+			return err //nolint:wrapcheck // says what it is about
 		}
 		fmt.Println(n, "faults ended")
 
@@ -101,24 +49,24 @@ func addFault(o options, args []string) error {
 	if len(args) == 0 {
 		return errors.New("fault add: name a kind; `lab fault kinds` lists them")
 	}
-	a := adding{Kind: args[0], With: map[string]string{}}
+	with := map[string]string{}
 	for _, arg := range args[1:] {
 		key, value, ok := strings.Cut(arg, "=")
 		if !ok {
 			return fmt.Errorf("fault add: %q: must be KEY=VALUE", arg)
 		}
-		if _, twice := a.With[key]; twice {
+		if _, twice := with[key]; twice {
 			return fmt.Errorf("fault add: %q is said twice", key)
 		}
-		a.With[key] = value
+		with[key] = value
 	}
 	if _, err := running(o); err != nil {
 		return err
 	}
 
-	var f fault.Fault
-	if err := send(o, http.MethodPost, "/faults", a, &f); err != nil {
-		return err
+	f, err := o.place().AddFault(fault.Kind(args[0]), with)
+	if err != nil {
+		return err //nolint:wrapcheck // says what is wrong
 	}
 	if o.json {
 		return printJSON(f)
@@ -140,9 +88,9 @@ func removeFaults(o options, args []string) error {
 		}
 		ids = append(ids, id)
 	}
-	var n int
-	if err := send(o, http.MethodPost, "/faults/remove", ids, &n); err != nil {
-		return err
+	n, err := o.place().RemoveFaults(ids...)
+	if err != nil {
+		return err //nolint:wrapcheck // says what is wrong
 	}
 	fmt.Println(n, "faults ended")
 
@@ -150,9 +98,9 @@ func removeFaults(o options, args []string) error {
 }
 
 func listFaults(o options) error {
-	var list []fault.Fault
-	if err := call(o, http.MethodGet, "/faults", &list); err != nil {
-		return err
+	list, err := o.place().Faults()
+	if err != nil {
+		return err //nolint:wrapcheck // says what it is about
 	}
 	if o.json {
 		return printJSON(list)

@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+
+	"github.com/talos-proxmox/talos-proxmox/lab/world"
 )
 
 const usage = `The lab is a site without hardware: unmodified programs talk to its Proxmox VE, Talos and Kubernetes.
@@ -82,7 +84,7 @@ func run(args []string) error {
 	case "supervise":
 		return supervise(rest)
 	case "standin":
-		return standins(rest)
+		return world.ServeStandins(rest) //nolint:wrapcheck // says what it is about
 	case "help", "-h", "--help":
 		fmt.Print(usage)
 

@@ -79,7 +79,7 @@ func (c cluster) Node(ctx context.Context, n talos.NodeSpec) error {
 		Name: n.Name, Addresses: n.Addresses, ControlPlane: n.ControlPlane,
 		Labels: n.Labels, Annotations: n.Annotations, Taints: n.Taints,
 		KubeletVersion: n.KubeletVersion, OSImage: n.OSImage, KernelVersion: n.KernelVersion,
-		ContainerRuntime: n.ContainerRuntime, CPU: n.CPU, MemoryMiB: n.MemoryMiB,
+		ContainerRuntime: n.ContainerRuntime, CPU: n.CPU, MemoryMiB: n.MemoryMiB, BootID: n.BootID,
 	}
 	for _, p := range n.StaticPods {
 		spec.StaticPods = append(spec.StaticPods, kube.StaticPod(p))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-package main
+package daemon
 
 // operations are the names that `lab trace` prints.
 func operations() []string {
@@ -13,6 +13,6 @@ func operations() []string {
 		"pve.qmmove", "pve.qmreboot", "pve.qmreset", "pve.qmshutdown", "pve.qmstart", "pve.qmstop", "pve.resize",
 		"talos.apply", "talos.boot", "talos.bootstrap", "talos.halt", "talos.install", "talos.maintenance",
 		"talos.reboot", "talos.reset", "talos.shutdown", "talos.upgrade",
-		"vm.config", "vm.run",
+		"vm.config", "vm.run", "volume.format", "volume.mount",
 	}
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-package main
+package daemon
 
 import (
 	"encoding/json"
@@ -71,12 +71,12 @@ func (c *commands) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// any tells whether a command runs.
-func (c *commands) any() bool {
+// any is how many commands run.
+func (c *commands) any() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 
-	return len(c.runs) > 0
+	return len(c.runs)
 }
 
 // end kills every command and waits until they are dead.
@@ -103,15 +103,18 @@ func (c *commands) end(o order) {
 	}
 }
 
+// Commands is how many commands run in the lab, as far as they told it ([Place.Watch]).
+func (d *Daemon) Commands() int { return d.commands.any() }
+
 // killAt ends the running commands when a fault wants them dead at this operation.
-func (d *daemon) killAt(op, object string) {
-	if strings.HasPrefix(op, "fault.") || !d.commands.any() {
+func (d *Daemon) killAt(op, object string) {
+	if strings.HasPrefix(op, "fault.") || d.commands.any() == 0 {
 		return
 	}
 	f, strikes := d.faults.Strike(fault.Kill, op+" "+object, fault.About{"op": {op}})
 	if !strikes {
 		return
 	}
-	d.log.Info("killing the command", "at", op, "object", object, "fault", f.ID)
+	d.opts.Log.Info("killing the command", "at", op, "object", object, "fault", f.ID)
 	d.commands.end(order{Reason: "at " + op + " of " + object + ", as a fault asks (" + f.String() + ")"})
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-package main
+package world
 
 import (
 	"bytes"
@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 )
 
-// stackFiles are the stack files of a project before a command ran, by path.
-type stackFiles struct {
+// StackFiles are the stack files of a project before a command ran, by path.
+type StackFiles struct {
 	dir    string
 	before map[string][]byte
 }
@@ -18,9 +18,9 @@ type stackFiles struct {
 // saltKey is what Pulumi adds to a stack file when it meets a passphrase for the first time.
 const saltKey = "encryptionsalt:"
 
-// rememberStackFiles reads the stack files in dir.
-func rememberStackFiles(dir string) stackFiles {
-	s := stackFiles{dir: dir, before: map[string][]byte{}}
+// RememberStackFiles reads the stack files in dir.
+func RememberStackFiles(dir string) StackFiles {
+	s := StackFiles{dir: dir, before: map[string][]byte{}}
 	for _, path := range s.paths() {
 		if content, err := os.ReadFile(path); err == nil {
 			s.before[path] = content
@@ -30,17 +30,17 @@ func rememberStackFiles(dir string) stackFiles {
 	return s
 }
 
-func (s stackFiles) paths() []string {
+func (s StackFiles) paths() []string {
 	// The pattern is a constant and well formed, the only way in which Glob fails.
 	paths, _ := filepath.Glob(filepath.Join(s.dir, "Pulumi.*.yaml"))
 
 	return paths
 }
 
-// forgetSalt takes the salt of the lab's passphrase out of stack files that had none: the lab's state
+// ForgetSalt takes the salt of the lab's passphrase out of stack files that had none: the lab's state
 // keeps it, and in the file it would make the stack ask for the lab's passphrase everywhere else. A
 // file with secure values needs it and keeps it.
-func (s stackFiles) forgetSalt() {
+func (s StackFiles) ForgetSalt() {
 	for _, path := range s.paths() {
 		after, err := os.ReadFile(path)
 		before, existed := s.before[path]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-package main
+package daemon
 
 import (
 	"bytes"
@@ -17,17 +17,17 @@ import (
 	"syscall"
 )
 
-// watch is an open request on which the lab says when the command is to die.
-type watch struct {
+// Watch is an open request on which the lab says when the command is to die.
+type Watch struct {
 	cancel context.CancelFunc
 	done   chan struct{}
 }
 
-// watchForKill kills a process, with everything that it has started, when the lab says so. A lab that
-// cannot be asked kills nobody.
-func watchForKill(o options, pid int) watch {
+// Watch tells the lab of a command, and kills its process, with everything that it has started, when the lab says
+// so. A lab that cannot be asked kills nobody.
+func (p Place) Watch(pid int) Watch {
 	ctx, cancel := context.WithCancel(context.Background())
-	w := watch{cancel: cancel, done: make(chan struct{})}
+	w := Watch{cancel: cancel, done: make(chan struct{})}
 	registered := make(chan struct{})
 
 	go func() {
@@ -38,7 +38,7 @@ func watchForKill(o options, pid int) watch {
 
 			return
 		}
-		res, err := client(o, 0).Do(req)
+		res, err := p.client(0).Do(req)
 		close(registered)
 		if err != nil {
 			return
@@ -57,8 +57,8 @@ func watchForKill(o options, pid int) watch {
 	return w
 }
 
-// end stops watching.
-func (w watch) end() {
+// End stops watching: the command has ended.
+func (w Watch) End() {
 	w.cancel()
 	<-w.done
 }

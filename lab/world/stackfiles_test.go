@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-package main
+package world
 
 import (
 	"os"
@@ -28,9 +28,9 @@ func TestTheLabsSaltStaysOutOfStackFiles(t *testing.T) {
 			dir := t.TempDir()
 			path := filepath.Join(dir, "Pulumi.dev.yaml")
 			require.NoError(t, os.WriteFile(path, []byte(c.before), 0o600))
-			files := rememberStackFiles(dir)
+			files := RememberStackFiles(dir)
 			require.NoError(t, os.WriteFile(path, []byte(c.after), 0o600))
-			files.forgetSalt()
+			files.ForgetSalt()
 
 			got, err := os.ReadFile(path)
 			require.NoError(t, err)
@@ -43,9 +43,9 @@ func TestAStackFileOfNothingButTheSaltGoes(t *testing.T) {
 	t.Parallel()
 
 	dir := t.TempDir()
-	files := rememberStackFiles(dir)
+	files := RememberStackFiles(dir)
 	path := filepath.Join(dir, "Pulumi.new.yaml")
 	require.NoError(t, os.WriteFile(path, []byte("encryptionsalt: v1:x\n"), 0o600))
-	files.forgetSalt()
+	files.ForgetSalt()
 	assert.NoFileExists(t, path)
 }

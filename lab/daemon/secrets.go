@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-package main
+package daemon
 
 import (
 	"crypto/rand"
@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"strings"
 
 	"github.com/google/uuid"
 )
@@ -57,9 +56,4 @@ func writeSecrets(path string, s secrets) error {
 	}
 
 	return nil
-}
-
-// below tells whether a mirror's path leads to a host's files.
-func below(host string) func(path string) bool {
-	return func(path string) bool { return strings.HasPrefix(path, "/"+host+"/") }
 }

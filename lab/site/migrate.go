@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package site
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Migrate moves a VM to another host and returns the task's UPID. A running one goes on running when
+// online is set; disks on storages that are not shared move only with local.
+func (c *Cluster) Migrate(host string, id int, target, targetStorage string, online, local bool, user string) (string, error) {
+	c.s.mu.Lock()
+	v, err := c.find(host, id)
+	var to HostDef
+	if err == nil {
+		to, err = c.host(target)
+	}
+	running := c.s.running[vmKey{c.c.Name, id}] != nil
+	c.s.mu.Unlock()
+	switch {
+	case err != nil:
+		return "", err
+	case to.Name == v.Host:
+		return "", invalid("target", "target is local node.")
+	case running && !online:
+		return "", invalid("online", "can't migrate running VM without --online")
+	}
+
+	return c.s.spawn(v.Host, "qmigrate", strconv.Itoa(id), user, func(ctx context.Context, say sayf) error {
+		defer c.lockVM(id)()
+		if err := c.s.opts.Clock.Sleep(ctx, startTime); err != nil {
+			return err
+		}
+		c.s.mu.Lock()
+		defer c.s.mu.Unlock()
+
+		say("starting migration of VM %d to node '%s'", id, to.Name)
+		if err := c.migrate(v, to, targetStorage, local); err != nil {
+			return fmt.Errorf("Problem found while scanning volumes - %w", err) //nolint:revive,staticcheck // Proxmox VE's own words
+		}
+
+		return c.s.save()
+	}), nil
+}
+
+func (c *Cluster) migrate(v *vm, to HostDef, targetStorage string, local bool) error {
+	for k := range v.Config {
+		if strings.HasPrefix(k, "hostpci") && c.s.running[vmKey{c.c.Name, v.ID}] != nil {
+			return fmt.Errorf("can't migrate running VM which uses local devices: %s", k)
+		}
+	}
+
+	type step struct {
+		key string
+		vol *volume
+		d   StorageDef
+	}
+	var steps []step
+	for _, k := range slices.Sorted(maps.Keys(v.Config)) {
+		if !driveKey.MatchString(k) {
+			continue
+		}
+		p := parseProps("file", v.Config[k])
+		vol, err := c.volume(v.Host, p.get("file"))
+		if err != nil || vol.Host == "" {
+			continue // no medium, or on a shared storage
+		}
+		if vol.VMID == 0 {
+			return fmt.Errorf("can't migrate local disk '%s': local cdrom image", vol.id())
+		}
+		if vol.VMID != v.ID {
+			return fmt.Errorf("can't migrate local disk '%s': owned by other VM (owner = VM %d)", vol.id(), vol.VMID)
+		}
+		if !local {
+			return fmt.Errorf("can't migrate VM - check log: local disk '%s' and with-local-disks is not set", vol.id())
+		}
+		dest := vol.Storage
+		if targetStorage != "" {
+			dest = targetStorage
+		}
+		_, d, err := c.imageStorage(to.Name, dest)
+		if err != nil {
+			return err
+		}
+		steps = append(steps, step{k, vol, d})
+	}
+
+	for _, s := range steps {
+		if err := c.relocate(v, s.vol, s.d, to.Name, s.vol.Format, true); err != nil {
+			return err
+		}
+		p := parseProps("file", v.Config[s.key])
+		p.set("file", s.vol.id())
+		v.Config[s.key] = p.String()
+	}
+	v.Host = to.Name
+
+	return nil
+}

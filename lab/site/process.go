@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package site
+
+import (
+	"context"
+	"maps"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// States of what is inside a VM.
+const (
+	stateOff    = "off"
+	stateGuest  = "guest"
+	stateNoBoot = "no boot device"
+	stateHalted = "halted"
+)
+
+// process is a powered-on VM.
+type process struct {
+	cancel   context.CancelFunc
+	done     chan struct{} // closed when it is off
+	shutdown chan struct{} // closed by an ACPI shutdown
+	ask      func()        // closes shutdown, once
+	reset    chan struct{}
+	hardware map[string]string
+	pid      int
+	started  time.Time
+	state    string
+	agent    func() []Interface
+}
+
+// powerOn starts the process of a VM. The caller holds the lock.
+func (s *Site) powerOn(cc *cluster, v *vm) error {
+	c := &Cluster{s: s, c: cc}
+	if err := c.checkHardware(v); err != nil {
+		return err
+	}
+
+	ctx, cancel := context.WithCancel(s.ctx)
+	s.pid++
+	p := &process{
+		cancel: cancel, done: make(chan struct{}), shutdown: make(chan struct{}), reset: make(chan struct{}, 1),
+		hardware: maps.Clone(v.Config), pid: int(s.pid), started: time.Now(), state: stateNoBoot,
+	}
+	p.ask = sync.OnceFunc(func() { close(p.shutdown) })
+	s.running[vmKey{cc.Name, v.ID}] = p
+	s.work.Go(func() { c.run(ctx, v, p) })
+
+	return nil
+}
+
+// run is the life of a process: one guest after the other until the power goes.
+func (c *Cluster) run(ctx context.Context, v *vm, p *process) {
+	object := "vm/" + strconv.Itoa(v.ID)
+	end := c.s.opts.Trace.Begin("vm.run", object, map[string]string{"host": v.Host})
+
+	for ctx.Err() == nil {
+		boot, cut := context.WithCancel(ctx)
+		finished := make(chan struct{})
+		go func() {
+			select {
+			case <-p.reset:
+				cut()
+			case <-finished:
+			}
+		}()
+		exit := c.bootOnce(boot, v, p)
+		close(finished)
+		again := boot.Err() != nil && ctx.Err() == nil // a reset
+		cut()
+		if exit == ExitPowerOff && !again {
+			break
+		}
+	}
+
+	c.s.mu.Lock()
+	delete(c.s.running, vmKey{c.c.Name, v.ID})
+	if c.s.ctx.Err() == nil { // else the whole site goes down, and the VM comes back with it
+		v.On = false
+		if err := c.s.save(); err != nil {
+			c.s.opts.Log.Error("saving the site", "error", err)
+		}
+	}
+	c.s.mu.Unlock()
+
+	p.cancel()
+	close(p.done)
+	end(nil)
+}
+
+// bootOnce runs what boots, until it ends or the power goes.
+func (c *Cluster) bootOnce(ctx context.Context, v *vm, p *process) Exit {
+	m := c.machine(v, p)
+	if m == nil || c.s.opts.Guest == nil {
+		c.s.setState(p, stateNoBoot, nil)
+		<-ctx.Done()
+
+		return ExitPowerOff
+	}
+
+	m.SetAgent = func(report func() []Interface) {
+		if m.AgentEnabled {
+			c.s.mu.Lock()
+			p.agent = report
+			c.s.mu.Unlock()
+		}
+	}
+	c.s.setState(p, stateGuest, nil)
+	exit := c.s.opts.Guest(m).Run(ctx, m)
+
+	if exit == ExitHalt {
+		c.s.setState(p, stateHalted, nil)
+		<-ctx.Done()
+
+		return ExitPowerOff
+	}
+	c.s.setState(p, stateNoBoot, nil)
+
+	return exit
+}
+
+func (s *Site) setState(p *process, state string, agent func() []Interface) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p.state, p.agent = state, agent
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package world
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Choice says who does the providers' work.
+type Choice string
+
+// The choices.
+const (
+	Auto    Choice = "auto"    // the genuine plugins where all of them are installed, else the stand-ins
+	Standin Choice = "standin" // the stand-ins
+	Real    Choice = "real"    // the genuine plugins; an error says which are not installed
+)
+
+// Choices are all choices.
+func Choices() []Choice { return []Choice{Auto, Standin, Real} }
+
+// providers are the plugins that the project uses, with the versions that it pins.
+func providers() map[string]string {
+	return map[string]string{"proxmoxve": "6.18.1", "talos": "0.7.1", "kubernetes": "4.23.0"}
+}
+
+// gitProviders are the plugins that only a stack uses which registers its deploy key, with the versions
+// that the project pins. Each that is not installed is stood in for by itself.
+func gitProviders() map[string]string {
+	return map[string]string{"github": "6.12.1", "gitlab": "9.5.0", "command": "1.1.3"}
+}
+
+// genuine tells whether the genuine plugins do the work.
+func (c Choice) genuine() (bool, error) {
+	if c == Standin {
+		return false, nil
+	}
+	missing, home, err := missingPlugins(providers())
+	if err != nil {
+		return false, err
+	}
+	if len(missing) > 0 && c == Real {
+		return false, fmt.Errorf("--providers real: %s not installed in %s; `pulumi plugin install resource NAME VERSION` does it",
+			strings.Join(missing, ", "), home)
+	}
+
+	return len(missing) == 0, nil
+}
+
+// standins are the names of the stand-ins to serve.
+func (c Choice) standins() ([]string, error) {
+	genuine, err := c.genuine()
+	if err != nil {
+		return nil, err
+	}
+	names := slices.Collect(maps.Keys(gitProviders()))
+	switch {
+	case !genuine:
+		return slices.Concat(slices.Collect(maps.Keys(providers())), names), nil
+	case c == Real:
+		return nil, nil
+	}
+	missing, _, err := missingPlugins(gitProviders())
+	for i, plugin := range missing {
+		missing[i], _, _ = strings.Cut(plugin, " ")
+	}
+
+	return missing, err
+}
+
+// missingPlugins are those of the wanted ones that are not installed, and where they were looked for.
+func missingPlugins(wanted map[string]string) (missing []string, home string, err error) {
+	if home = os.Getenv("PULUMI_HOME"); home == "" {
+		user, err := os.UserHomeDir()
+		if err != nil {
+			return nil, "", fmt.Errorf("looking for provider plugins: %w", err)
+		}
+		home = filepath.Join(user, ".pulumi")
+	}
+	for name, version := range wanted {
+		if _, err := os.Stat(filepath.Join(home, "plugins", fmt.Sprintf("resource-%s-v%s", name, version))); err != nil {
+			missing = append(missing, name+" "+version)
+		}
+	}
+
+	return missing, home, nil
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package world
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+
+	"github.com/talos-proxmox/talos-proxmox/lab/standin"
+)
+
+// Attach gives the environment its providers: the genuine plugins need nothing, the stand-ins are started
+// as a process of their own in this environment, as an engine starts plugins. program is the command lab,
+// which calls [ServeStandins]; its complaints go to stderr. detach ends the stand-ins.
+func (e Environment) Attach(choice Choice, program string, stderr io.Writer) (detach func(), err error) {
+	names, err := choice.standins()
+	if err != nil {
+		return nil, err
+	}
+	if len(names) == 0 {
+		return func() {}, nil
+	}
+
+	s, err := startStandins(program, names, e.List(), stderr)
+	if err != nil {
+		return nil, err
+	}
+	e["PULUMI_DEBUG_PROVIDERS"] = s.providers
+
+	return s.stop, nil
+}
+
+// standins is a running child process with the stand-ins.
+type standins struct {
+	providers string // for PULUMI_DEBUG_PROVIDERS
+	cmd       *exec.Cmd
+	input     io.Closer
+}
+
+func startStandins(program string, names, env []string, stderr io.Writer) (*standins, error) {
+	cmd := exec.Command(program, append([]string{"standin"}, names...)...) //nolint:gosec // G204: the command lab
+	cmd.Env, cmd.Stderr = env, stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // the terminal's Ctrl-C is for the engine
+	input, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, fmt.Errorf("starting the stand-in providers: %w", err)
+	}
+	output, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, fmt.Errorf("starting the stand-in providers: %w", err)
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("starting the stand-in providers: %w", err)
+	}
+
+	line, err := bufio.NewReader(output).ReadString('\n')
+	if err != nil {
+		_ = input.Close()
+
+		return nil, errors.Join(errors.New("the stand-in providers did not start"), cmd.Wait())
+	}
+
+	return &standins{providers: strings.TrimSpace(line), cmd: cmd, input: input}, nil
+}
+
+func (s *standins) stop() {
+	_ = s.input.Close() // they end with their input
+	_ = s.cmd.Wait()    // how they end is of no interest once the command has
+}
+
+// ServeStandins serves the named stand-ins until standard input ends, so that none outlives whoever started it. The
+// first line of its output is for PULUMI_DEBUG_PROVIDERS.
+func ServeStandins(names []string) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+
+	var (
+		ports []string
+		dones []<-chan error
+	)
+	for _, name := range names {
+		port, done, err := standin.Serve(ctx, name)
+		if err != nil {
+			return fmt.Errorf("serving the stand-in for %s: %w", name, err)
+		}
+		ports, dones = append(ports, fmt.Sprintf("%s:%d", name, port)), append(dones, done)
+	}
+	fmt.Println(strings.Join(ports, ","))
+
+	_, _ = io.Copy(io.Discard, os.Stdin) // its end is the signal
+	cancel()
+
+	var errs []error
+	for _, done := range dones {
+		errs = append(errs, <-done)
+	}
+
+	return errors.Join(errs...)
+}
