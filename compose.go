@@ -13,6 +13,7 @@ import (
 
 	"github.com/talos-proxmox/talos-proxmox/components"
 	"github.com/talos-proxmox/talos-proxmox/internal/image"
+	"github.com/talos-proxmox/talos-proxmox/internal/manifests"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 	"github.com/talos-proxmox/talos-proxmox/stack"
 )
@@ -76,6 +77,13 @@ func imagesOf(cfg spec.Config) (installers, schematics map[string]string, err er
 	}
 
 	return installers, schematics, nil
+}
+
+// charts are the chart archives: from the project's cache, which is filled where one is missing.
+func charts() manifests.Cache {
+	return manifests.Cache{
+		Dir: filepath.Join(projectDir(), manifests.DefaultCacheDir), ProjectDir: projectDir(), Fetch: manifests.Fetcher{}.Fetch,
+	}
 }
 
 // providers are the plugins' instances that the whole program uses.
@@ -191,14 +199,12 @@ type handedOver struct {
 }
 
 // handToGit installs the GitOps controller that the stack asks for.
-func handToGit(
-	ctx *pulumi.Context, cfg spec.Config, cluster *components.TalosCluster, charts components.ChartCache,
-) (handedOver, error) {
+func handToGit(ctx *pulumi.Context, cfg spec.Config, cluster *components.TalosCluster) (handedOver, error) {
 	name := *cfg.Cluster.Name
 	switch *cfg.GitOps.Provider {
 	case "flux":
 		flux, err := components.NewFluxBootstrap(ctx, name+"-flux", &components.FluxBootstrapArgs{
-			ClusterName: name, Kubeconfig: cluster.Kubeconfig, Cluster: cluster, GitOps: cfg.GitOps, Charts: charts,
+			ClusterName: name, Kubeconfig: cluster.Kubeconfig, Cluster: cluster, GitOps: cfg.GitOps,
 		})
 		if err != nil {
 			return handedOver{}, err
@@ -211,7 +217,7 @@ func handToGit(
 		return made, nil
 	case "argocd":
 		argo, err := components.NewArgoBootstrap(ctx, name+"-argocd", &components.ArgoBootstrapArgs{
-			ClusterName: name, Kubeconfig: cluster.Kubeconfig, Cluster: cluster, GitOps: cfg.GitOps, Charts: charts,
+			ClusterName: name, Kubeconfig: cluster.Kubeconfig, Cluster: cluster, GitOps: cfg.GitOps,
 		})
 		if err != nil {
 			return handedOver{}, err

@@ -5,7 +5,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 
@@ -21,11 +20,11 @@ func main() {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	pulumi.Run(func(ctx *pulumi.Context) error { return run(ctx, s, components.ProjectCharts(projectDir())) })
+	pulumi.Run(func(ctx *pulumi.Context) error { return run(ctx, s) })
 }
 
 // run composes the cluster: images, machines, Talos, GitOps.
-func run(ctx *pulumi.Context, s *stack.Stack, charts components.ChartCache) error {
+func run(ctx *pulumi.Context, s *stack.Stack) error {
 	cfg, name := s.Config, *s.Cluster.Name
 	if err := components.KeepSecure(ctx, s.SecureValues); err != nil {
 		return err
@@ -35,10 +34,9 @@ func run(ctx *pulumi.Context, s *stack.Stack, charts components.ChartCache) erro
 		return err
 	}
 	talos := &components.TalosClusterArgs{
-		Config: cfg, Installers: installers, Schematics: schematics, Charts: charts, ReadFile: readFile,
+		Config: cfg, Installers: installers, Schematics: schematics, Charts: charts(), ReadFile: readFile,
 	}
-	err = errors.Join(talos.Check(ctx.Context(), name), components.CheckGitOps(ctx.Context(), cfg, charts))
-	if err != nil {
+	if err := talos.Check(ctx.Context(), name); err != nil {
 		return err
 	}
 
@@ -63,7 +61,7 @@ func run(ctx *pulumi.Context, s *stack.Stack, charts components.ChartCache) erro
 	if err != nil {
 		return err
 	}
-	git, err := handToGit(ctx, cfg, cluster, charts)
+	git, err := handToGit(ctx, cfg, cluster)
 	if err != nil {
 		return err
 	}

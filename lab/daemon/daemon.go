@@ -151,7 +151,7 @@ func (d *Daemon) open(ctx context.Context) error {
 	})
 	d.site, err = site.Open(site.Options{
 		Dir: d.opts.Dir, Definition: d.opts.Definition, Clock: site.Clock{Speed: d.opts.Speed}, Trace: trace,
-		Guest: d.nodes.Guest, HTTP: client, PullImage: images.PullImage, Log: d.opts.Log,
+		Guest: d.nodes.Guest, HTTP: client, PullImage: images.PullImage, Faults: d.faults, Log: d.opts.Log,
 		DiskDeleted: func(content []byte) {
 			if err := d.nodes.DiskDeleted(content); err != nil {
 				d.opts.Log.Error("forgetting a deleted disk", "error", err)

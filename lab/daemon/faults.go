@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/talos-proxmox/talos-proxmox/lab/fault"
 )
@@ -54,8 +55,35 @@ func (d *Daemon) faultRoutes(mux *http.ServeMux) {
 
 // known tells what a fault can hit.
 func (d *Daemon) known(selector string) (names []string, checked bool) {
-	if selector == "op" {
+	switch selector {
+	case "op":
 		return operations(), true
+	case "type":
+		for _, op := range operations() {
+			if task, ok := strings.CutPrefix(op, "pve."); ok {
+				names = append(names, task)
+			}
+		}
+
+		return names, true
+	case "host":
+		for _, c := range d.site.Clusters() {
+			for _, h := range c.Hosts() {
+				names = append(names, h.Name)
+			}
+		}
+
+		return names, true
+	case "storage":
+		for _, c := range d.site.Clusters() {
+			for _, s := range c.StorageConfigs() {
+				names = append(names, s.ID)
+			}
+		}
+
+		return names, true
+	case "node":
+		return d.site.NodeNames(), true
 	}
 
 	return nil, false

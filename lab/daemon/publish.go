@@ -6,11 +6,13 @@ package daemon
 import (
 	"context"
 	"net"
+	"net/http"
 	"net/netip"
 	"strings"
 
 	"github.com/talos-proxmox/talos-proxmox/lab/charts"
 	"github.com/talos-proxmox/talos-proxmox/lab/factory"
+	"github.com/talos-proxmox/talos-proxmox/lab/fault"
 	"github.com/talos-proxmox/talos-proxmox/lab/gateway"
 	"github.com/talos-proxmox/talos-proxmox/lab/git"
 	"github.com/talos-proxmox/talos-proxmox/lab/proxmox"
@@ -41,8 +43,11 @@ func (d *Daemon) publish(ctx context.Context, images *factory.Factory) {
 	}
 	web.Mirror(git.Serves, d.git)
 	n.Catch(isGitSSH, func(conn net.Conn, host string) { d.git.ServeSSH(ctx, conn, host) })
-	gateway.HTTPS(ctx, n, d.authority, d.opts.Log, port(443), web)
-	gateway.HTTP(ctx, n, d.opts.Log, port(80), web)
+	outside := d.faults.HTTP(fault.Web, "", d.site.Clock().Scale, func(w http.ResponseWriter, a fault.Answer) {
+		http.Error(w, a.Message, a.Status)
+	}, web)
+	gateway.HTTPS(ctx, n, d.authority, d.opts.Log, port(443), outside)
+	gateway.HTTP(ctx, n, d.opts.Log, port(80), outside)
 }
 
 // isGitSSH says whether a git host of the site answers by SSH: at every name, at the ports in use.

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Known tells what exists under a selector: the hosts for "host". A selector of which it knows nothing
@@ -105,11 +106,40 @@ func (k Key) accepts(value string, known Known, notYet bool) error {
 	return fmt.Errorf("%q fits none of %s; later=yes is for what does not exist yet", value, strings.Join(names, ", "))
 }
 
-// matches compares without regard to case, as names of hosts do.
+// matches compares without regard to case, as names of hosts do. A lone * fits everything.
 func matches(pattern, name string) bool {
+	if pattern == "*" {
+		return true
+	}
 	ok, err := path.Match(strings.ToLower(pattern), strings.ToLower(name))
 
 	return err == nil && ok
+}
+
+func oneOf(values ...string) func(string) error {
+	return func(value string) error {
+		if !slices.Contains(values, value) {
+			return fmt.Errorf("must be one of %s, got %q", strings.Join(values, ", "), value)
+		}
+
+		return nil
+	}
+}
+
+func duration(value string) error {
+	if _, err := time.ParseDuration(value); err != nil {
+		return fmt.Errorf("must be a duration as in 30s, got %q", value)
+	}
+
+	return nil
+}
+
+func statusCode(value string) error {
+	if n, err := strconv.Atoi(value); err != nil || n < 400 || n > 599 {
+		return fmt.Errorf("must be an HTTP status from 400 to 599, got %q", value)
+	}
+
+	return nil
 }
 
 func positive(value string) error {

@@ -48,6 +48,13 @@ func (f Fault) number(key string) int {
 	return n
 }
 
+// Duration is a setting that says how long; 0 when it is not set.
+func (f Fault) Duration(key string) time.Duration {
+	d, _ := time.ParseDuration(f.With[key]) // checked when it was added
+
+	return d
+}
+
 // About says what is about to happen, by selector: "host" to the names that the host goes by. A fault
 // that selects what is not in it does not strike.
 type About map[string][]string

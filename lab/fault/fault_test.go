@@ -40,11 +40,30 @@ func TestWhatDoesNotExistIsRefused(t *testing.T) {
 		with map[string]string
 		want string
 	}{
-		"a kind": {"kil", nil, `there is no fault "kil"; there are kill`},
+		"a kind": {"kil", nil, `there is no fault "kil"; there are kill, host-down, datastore-full, `},
 		"a key":  {fault.Kill, map[string]string{"when": "now"}, `kill: there is no "when"; there are op, nth, count`},
 		"a target": {
 			fault.Kill, map[string]string{"op": "talos.aply"},
 			`kill: op: "talos.aply" fits none of talos.apply, talos.bootstrap; later=yes is for what does not exist yet`,
+		},
+		"a target that is needed": {
+			fault.HostDown, nil, "host-down: host is required: the host's name",
+		},
+		"a target among a few": {
+			fault.HostDown, map[string]string{"host": "delta"},
+			`host-down: host: "delta" fits none of alpha, charlie; later=yes is for what does not exist yet`,
+		},
+		"a value": {
+			fault.NodeLost, map[string]string{"node": "ctrl-00", "when": "soon"},
+			`node-lost: when: must be one of now, before-apply, during-apply, after-apply, got "soon"`,
+		},
+		"numbers and durations": {
+			fault.APISlow, map[string]string{"api": "proxmox", "by": "10", "nth": "x"},
+			"api-slow: by: must be a duration as in 30s, got \"10\"\napi-slow: nth: must be a whole number above 0, got \"x\"",
+		},
+		"a status": {
+			fault.APIError, map[string]string{"api": "proxmox", "status": "200"},
+			`api-error: status: must be an HTTP status from 400 to 599, got "200"`,
 		},
 		"every problem at once": {
 			fault.Kill, map[string]string{"nth": "0", "count": "often", "op": ""},
@@ -114,6 +133,30 @@ func TestRemovedFaultsAreOver(t *testing.T) {
 	<-two.Over
 	_, yes := s.Strike(fault.Kill, "", fault.About{"op": {"talos.apply"}})
 	assert.False(t, yes)
+}
+
+// TestALastingFaultHoldsUntilItIsRemoved and is in the trace as long as it does.
+func TestALastingFaultHoldsUntilItIsRemoved(t *testing.T) {
+	t.Parallel()
+
+	trace := &told{}
+	s := fault.New(trace, known)
+	changed := s.Changed()
+	f, err := s.Add(fault.HostDown, map[string]string{"host": "alp*"})
+	require.NoError(t, err)
+	<-changed
+
+	_, yes := s.Holds(fault.HostDown, fault.About{"host": {"Alpha"}})
+	assert.True(t, yes, "names of hosts have no case")
+	_, yes = s.Holds(fault.HostDown, fault.About{"host": {"charlie"}})
+	assert.False(t, yes)
+	assert.Equal(t, []string{"fault.host-down host/alp*"}, trace.began)
+	assert.Empty(t, trace.ended)
+
+	require.NoError(t, s.Remove(f.ID))
+	_, yes = s.Holds(fault.HostDown, fault.About{"host": {"alpha"}})
+	assert.False(t, yes)
+	assert.Equal(t, trace.began, trace.ended)
 }
 
 func TestNoFaultsAtAll(t *testing.T) {

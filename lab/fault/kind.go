@@ -10,7 +10,37 @@ type Kind string
 
 // The kinds; [Kinds] says what each does.
 const (
-	Kill Kind = "kill"
+	Kill               Kind = "kill"
+	HostDown           Kind = "host-down"
+	DatastoreFull      Kind = "datastore-full"
+	TaskError          Kind = "task-error"
+	TaskHang           Kind = "task-hang"
+	APIError           Kind = "api-error"
+	APITimeout         Kind = "api-timeout"
+	APISlow            Kind = "api-slow"
+	DownloadCut        Kind = "download-cut"
+	WrongChecksum      Kind = "wrong-checksum"
+	NodeLost           Kind = "node-lost"
+	NoReturn           Kind = "no-return"
+	EtcdLost           Kind = "etcd-lost"
+	KubeFlap           Kind = "kube-flap"
+	CertificateExpired Kind = "certificate-expired"
+	ClockSkew          Kind = "clock-skew"
+)
+
+// When a [NodeLost] strikes, for the selector "when".
+const (
+	Now         = "now"
+	BeforeApply = "before-apply"
+	DuringApply = "during-apply"
+	AfterApply  = "after-apply"
+)
+
+// APIs, for the selector "api".
+const (
+	Proxmox = "proxmox"
+	Talos   = "talos"
+	Web     = "web"
 )
 
 // Key is something that a fault is told when it is added.
@@ -35,20 +65,6 @@ type Definition struct {
 	// Lasting faults hold from the moment that they are added until they are removed; others strike
 	// when something happens.
 	Lasting bool
-}
-
-// Kinds are all kinds.
-func Kinds() []Definition {
-	return []Definition{
-		{
-			Kind:  Kill,
-			Means: "the command of `lab exec` and everything that it started is killed when an operation of the trace begins",
-			Keys: []Key{
-				{Name: "op", Means: "the operation's name, as `lab trace` prints it", Default: "*", Selects: true, exists: true},
-				nth("counted while a command runs"), count("1"),
-			},
-		},
-	}
 }
 
 // nth lets a fault pass by a few times.

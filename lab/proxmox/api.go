@@ -12,10 +12,15 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/talos-proxmox/talos-proxmox/lab/fault"
 	"github.com/talos-proxmox/talos-proxmox/lab/site"
 )
 
-const maxBody = 1 << 28
+const (
+	maxBody = 1 << 28
+	// statusNoConnection is what a host answers that cannot reach the host a call is for.
+	statusNoConnection = 595
+)
 
 // failure is an answer that is not a success.
 type failure struct {
@@ -76,13 +81,21 @@ func New(s *site.Site, auth *Auth) http.Handler {
 		})
 	})
 
-	return a.mux
+	refuse := func(w http.ResponseWriter, f fault.Answer) { fail(w, &failure{status: f.Status, message: f.Message}) }
+
+	return s.Faults().HTTP(fault.Proxmox, "/api2/json", s.Clock().Scale, refuse, a.mux)
 }
 
 // handle registers a call: "GET /nodes". A caller without the privilege gets 403.
 func (a *api) handle(pattern, privilege string, h handler) {
 	method, path, _ := strings.Cut(pattern, " ")
 	a.mux.HandleFunc(method+" /api2/json"+path, func(w http.ResponseWriter, r *http.Request) {
+		cluster := a.site.Cluster(r.Host)
+		if node := r.PathValue("node"); !cluster.HostUp(node) {
+			fail(w, &failure{status: statusNoConnection, message: "No route to host"})
+
+			return
+		}
 		who, problem := a.auth.authenticate(r)
 		if problem != nil {
 			fail(w, problem)
@@ -107,7 +120,7 @@ func (a *api) handle(pattern, privilege string, h handler) {
 
 			return
 		}
-		data, err := h(&request{Request: r, caller: who, cluster: a.site.Cluster(r.Host), form: form})
+		data, err := h(&request{Request: r, caller: who, cluster: cluster, form: form})
 		if err != nil {
 			fail(w, toFailure(err))
 

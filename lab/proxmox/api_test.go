@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/talos-proxmox/talos-proxmox/lab/fault"
 	"github.com/talos-proxmox/talos-proxmox/lab/proxmox"
 	"github.com/talos-proxmox/talos-proxmox/lab/site"
 )
@@ -31,12 +32,14 @@ type client struct {
 	*testing.T
 	server *httptest.Server
 	header http.Header
+	faults *fault.Set
 }
 
 func serve(t *testing.T) *client {
 	t.Helper()
 
-	s, err := site.Open(site.Options{Dir: t.TempDir(), Clock: site.Clock{Speed: 1000}, HTTP: http.DefaultClient})
+	faults := fault.New(site.NewTrace(nil), nil)
+	s, err := site.Open(site.Options{Dir: t.TempDir(), Clock: site.Clock{Speed: 1000}, HTTP: http.DefaultClient, Faults: faults})
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, s.Close()) })
 	server := httptest.NewServer(proxmox.New(s, &proxmox.Auth{
@@ -45,7 +48,7 @@ func serve(t *testing.T) *client {
 	}))
 	t.Cleanup(server.Close)
 
-	return &client{T: t, server: server, header: http.Header{"Authorization": {"PVEAPIToken=" + token}}}
+	return &client{T: t, server: server, header: http.Header{"Authorization": {"PVEAPIToken=" + token}}, faults: faults}
 }
 
 func (c *client) as(header http.Header) *client {

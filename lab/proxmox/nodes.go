@@ -14,8 +14,12 @@ func (a *api) nodes() {
 	a.handle("GET /nodes", "", func(r *request) (any, error) {
 		all := []object{}
 		for _, h := range r.cluster.Hosts() {
+			status := "online"
+			if !r.cluster.HostUp(h.Name) {
+				status = "offline"
+			}
 			all = append(all, object{
-				"node": h.Name, "id": "node/" + h.Name, "type": "node", "status": "online", "level": "",
+				"node": h.Name, "id": "node/" + h.Name, "type": "node", "status": status, "level": "",
 				"maxcpu": h.Cores, "maxmem": int64(h.MemoryMiB) << 20, "cpu": 0.01, "mem": 1 << 30, "uptime": 86400,
 			})
 		}

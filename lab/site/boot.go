@@ -144,6 +144,7 @@ func (c *Cluster) board(v *vm, config map[string]string) *Machine {
 		CPUType:   cmp.Or(cpu.get("cputype"), defaultCPU), BIOS: cmp.Or(config["bios"], "seabios"),
 		AgentEnabled: agentEnabled(config["agent"]),
 		Net:          c.s.net, Clock: c.s.opts.Clock, Trace: c.s.opts.Trace, PullImage: c.s.pull,
+		Faults: c.s.opts.Faults, Names: c.s.names(v),
 	}
 	for i := range 32 {
 		s, ok := config["net"+strconv.Itoa(i)]

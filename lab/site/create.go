@@ -116,6 +116,9 @@ func (c *Cluster) checkDrives(host string, params map[string]string) error {
 
 func (c *Cluster) build(ctx context.Context, v *vm, params map[string]string, user string, say sayf) error {
 	err := c.s.opts.Clock.Sleep(ctx, createTime)
+	if err == nil {
+		err = c.s.trouble(ctx, v.Host, "qmcreate", strconv.Itoa(v.ID))
+	}
 
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()

@@ -107,7 +107,7 @@ func (c *Cluster) Download(host string, r DownloadRequest, user string) (string,
 
 	return c.s.spawn(h.Name, "download", r.Filename, user, func(ctx context.Context, say sayf) error {
 		say("downloading %s to %s", r.URL, d.path()+"/template/"+r.Content+"/"+r.Filename)
-		data, err := c.fetch(ctx, r, say)
+		data, err := c.fetch(ctx, h.Name, r, say)
 		if err != nil {
 			return err
 		}
@@ -141,7 +141,7 @@ func checkFile(d StorageDef, content, name string) error {
 	return nil
 }
 
-func (c *Cluster) fetch(ctx context.Context, r DownloadRequest, say sayf) ([]byte, error) {
+func (c *Cluster) fetch(ctx context.Context, host string, r DownloadRequest, say sayf) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.URL, nil)
 	if err != nil {
 		return nil, fmt.Errorf("download failed: %w", err)
@@ -161,6 +161,9 @@ func (c *Cluster) fetch(ctx context.Context, r DownloadRequest, say sayf) ([]byt
 	data, err := io.ReadAll(io.LimitReader(res.Body, maxDownload))
 	if err != nil {
 		return nil, fmt.Errorf("download failed: %w", err)
+	}
+	if data, err = c.s.damage(host, r.Filename, data, say); err != nil {
+		return nil, err
 	}
 
 	if r.ChecksumAlgorithm != "" {
@@ -238,7 +241,7 @@ func (c *Cluster) keep(host string, d StorageDef, content, name string, data []b
 	if have, ok := c.c.Volumes[volumeKey(d, host, vol.Name)]; ok {
 		return fmt.Errorf("refusing to override existing file '%s'", info(d, have).Path)
 	}
-	if c.c.used(d, host)+vol.Size > d.SizeBytes {
+	if c.c.used(d, host)+vol.Size > d.SizeBytes || c.s.full(host, d) {
 		return fmt.Errorf("write failed: No space left on device")
 	}
 

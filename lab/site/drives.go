@@ -112,6 +112,9 @@ func (c *Cluster) attachNew(v *vm, key string, p props, user string, made *[]*vo
 	if vol.Size == 0 {
 		return "", fmt.Errorf("unable to create image: got invalid size of 0 bytes")
 	}
+	if c.s.full(v.Host, d) {
+		return "", noSpace(d, vol.Name)
+	}
 	if vol.Size > d.SizeBytes {
 		return "", fmt.Errorf("lvcreate 'pve/%s' error: insufficient free space in storage '%s'", vol.Name, d.ID)
 	}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"net/netip"
 
+	"github.com/talos-proxmox/talos-proxmox/lab/fault"
 	"github.com/talos-proxmox/talos-proxmox/lab/image"
 )
 
@@ -61,6 +62,12 @@ type Machine struct {
 	ShutdownRequested <-chan struct{}
 	// SetAgent tells the host what the guest agent reports; nil when no agent runs.
 	SetAgent func(func() []Interface)
+	// Faults are what goes wrong; nil when nothing does.
+	Faults *fault.Set
+	// Names are what a fault may call the machine: its name, its id, its addresses.
+	Names []string
+	// Lose kills what runs inside, at once. The VM stays on, and boots again when until closes.
+	Lose func(until <-chan struct{})
 	// PullImage resolves a container image as the site's registries hold it: an installer image
 	// gives the Talos it installs. The error is the registry's own.
 	PullImage func(ctx context.Context, ref string) (*Image, error)

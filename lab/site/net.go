@@ -25,6 +25,7 @@ type Net struct {
 	up        map[netip.Addr]string
 	listeners map[string]*listener
 	catches   []catch
+	blocked   func(host string) bool
 }
 
 // catch serves every name and port that match holds for.
@@ -99,10 +100,17 @@ func (n *Net) Catch(match func(host string, port uint16) bool, serve func(conn n
 	n.catches = append(n.catches, catch{match: match, serve: serve})
 }
 
+// Block makes names and addresses unreachable for which blocked holds. Set it before the network is in
+// use.
+func (n *Net) Block(blocked func(host string) bool) { n.blocked = blocked }
+
 // DialContext connects to a name or address of the site. An address that is up but has no listener
 // refuses; one that is not up has no route. It never leaves loopback.
 func (n *Net) DialContext(ctx context.Context, _, address string) (net.Conn, error) {
 	address = strings.ToLower(address)
+	if host, _, err := net.SplitHostPort(address); err == nil && n.blocked != nil && n.blocked(host) {
+		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: fmt.Errorf("%s: %w", address, syscall.EHOSTUNREACH)}
+	}
 
 	n.mu.Lock()
 	l, catches := n.listeners[address], n.catches

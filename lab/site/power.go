@@ -126,7 +126,10 @@ func (c *Cluster) powerDown(ctx context.Context, id int, timeout time.Duration) 
 	if timeout == 0 {
 		timeout = time.Minute
 	}
-	p.ask()
+	c.s.mu.Lock()
+	ask := p.ask
+	c.s.mu.Unlock()
+	ask()
 
 	limit := time.NewTimer(c.s.opts.Clock.Scale(timeout))
 	defer limit.Stop()

@@ -17,6 +17,7 @@ const (
 	stateGuest  = "guest"
 	stateNoBoot = "no boot device"
 	stateHalted = "halted"
+	stateLost   = "hangs"
 )
 
 // process is a powered-on VM.
@@ -31,6 +32,16 @@ type process struct {
 	started  time.Time
 	state    string
 	agent    func() []Interface
+	lost     <-chan struct{} // set when what runs inside was killed: it boots again when this closes
+	cut      func()          // kills what runs inside; nil when nothing does
+}
+
+// listen makes a guest that boots hear of shutdowns that are asked for from now on: what was asked of
+// one that hung is lost. The caller holds the site's lock, or nobody else knows p yet.
+func (p *process) listen() {
+	asked := make(chan struct{})
+	p.shutdown = asked
+	p.ask = sync.OnceFunc(func() { close(asked) })
 }
 
 // powerOn starts the process of a VM. The caller holds the lock.
@@ -43,10 +54,10 @@ func (s *Site) powerOn(cc *cluster, v *vm) error {
 	ctx, cancel := context.WithCancel(s.ctx)
 	s.pid++
 	p := &process{
-		cancel: cancel, done: make(chan struct{}), shutdown: make(chan struct{}), reset: make(chan struct{}, 1),
+		cancel: cancel, done: make(chan struct{}), reset: make(chan struct{}, 1),
 		hardware: maps.Clone(v.Config), pid: int(s.pid), started: time.Now(), state: stateNoBoot,
 	}
-	p.ask = sync.OnceFunc(func() { close(p.shutdown) })
+	p.listen()
 	s.running[vmKey{cc.Name, v.ID}] = p
 	s.work.Go(func() { c.run(ctx, v, p) })
 
@@ -68,10 +79,11 @@ func (c *Cluster) run(ctx context.Context, v *vm, p *process) {
 			case <-finished:
 			}
 		}()
-		exit := c.bootOnce(boot, v, p)
+		exit := c.bootOnce(boot, cut, v, p)
 		close(finished)
-		again := boot.Err() != nil && ctx.Err() == nil // a reset
+		again := boot.Err() != nil && ctx.Err() == nil // a reset, or it was lost
 		cut()
+		c.awaitReturn(ctx, p)
 		if exit == ExitPowerOff && !again {
 			break
 		}
@@ -93,7 +105,7 @@ func (c *Cluster) run(ctx context.Context, v *vm, p *process) {
 }
 
 // bootOnce runs what boots, until it ends or the power goes.
-func (c *Cluster) bootOnce(ctx context.Context, v *vm, p *process) Exit {
+func (c *Cluster) bootOnce(ctx context.Context, cut context.CancelFunc, v *vm, p *process) Exit {
 	m := c.machine(v, p)
 	if m == nil || c.s.opts.Guest == nil {
 		c.s.setState(p, stateNoBoot, nil)
@@ -108,6 +120,10 @@ func (c *Cluster) bootOnce(ctx context.Context, v *vm, p *process) Exit {
 			p.agent = report
 			c.s.mu.Unlock()
 		}
+	}
+	m.Lose = c.s.loser(cut, p)
+	if !c.returns(ctx, m, p) {
+		return ExitReboot
 	}
 	c.s.setState(p, stateGuest, nil)
 	exit := c.s.opts.Guest(m).Run(ctx, m)

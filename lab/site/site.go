@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/talos-proxmox/talos-proxmox/lab/fault"
 )
 
 // Options say how to open a site.
@@ -34,6 +36,8 @@ type Options struct {
 	PullImage func(ctx context.Context, ref string) (*Image, error)
 	// DiskDeleted hears what was on a disk that is gone for good; nil when nobody cares.
 	DiskDeleted func(content []byte)
+	// Faults are what goes wrong; nil when nothing does.
+	Faults *fault.Set
 	// Log gets what happens to hosts and VMs; nil keeps nothing.
 	Log *slog.Logger
 }
@@ -100,6 +104,11 @@ func Open(opts Options) (*Site, error) {
 		return nil, err
 	}
 
+	s.net.Block(s.unpowered)
+	if opts.Faults != nil {
+		s.work.Go(s.watchFaults)
+	}
+
 	return s, nil
 }
 
@@ -159,6 +168,9 @@ func (s *Site) Clock() Clock { return s.opts.Clock }
 
 // Trace keeps the site's operations.
 func (s *Site) Trace() *Trace { return s.opts.Trace }
+
+// Faults are what goes wrong with the site; nil when nothing does.
+func (s *Site) Faults() *fault.Set { return s.opts.Faults }
 
 // Dir is the site's directory.
 func (s *Site) Dir() string { return s.opts.Dir }

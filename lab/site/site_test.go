@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/talos-proxmox/talos-proxmox/lab/fault"
 	"github.com/talos-proxmox/talos-proxmox/lab/image"
 	"github.com/talos-proxmox/talos-proxmox/lab/site"
 )
@@ -73,6 +74,7 @@ type lab struct {
 	guests *guests
 	dir    string
 	url    string // of an image
+	faults *fault.Set
 }
 
 func open(t *testing.T) *lab {
@@ -91,6 +93,7 @@ func open(t *testing.T) *lab {
 	t.Cleanup(web.Close)
 
 	l := &lab{T: t, dir: t.TempDir(), url: web.URL + "/talos.iso", guests: &guests{exits: make(chan site.Exit), obeys: true}}
+	l.faults = fault.New(site.NewTrace(nil), nil)
 	l.start()
 
 	return l
@@ -99,7 +102,7 @@ func open(t *testing.T) *lab {
 func (l *lab) start() {
 	l.Helper()
 
-	s, err := site.Open(site.Options{Dir: l.dir, Clock: site.Clock{Speed: 1000}, Guest: l.guests.make, HTTP: http.DefaultClient})
+	s, err := site.Open(site.Options{Dir: l.dir, Clock: site.Clock{Speed: 1000}, Guest: l.guests.make, HTTP: http.DefaultClient, Faults: l.faults})
 	require.NoError(l, err)
 	l.Cleanup(func() { _ = s.Close() })
 	l.site, l.Cluster = s, s.Clusters()[0]

@@ -66,11 +66,17 @@ func (s *Site) spawn(node, kind, id, user string, do job) string {
 	end := s.opts.Trace.Begin("pve."+kind, object, map[string]string{"node": node, "upid": t.UPID})
 
 	s.work.Go(func() {
-		err := do(s.ctx, func(format string, args ...any) {
-			s.logs.Lock()
-			defer s.logs.Unlock()
-			t.Log = append(t.Log, fmt.Sprintf(format, args...))
-		})
+		var err error
+		if kind != "qmcreate" { // it takes back what it has reserved when it fails
+			err = s.trouble(s.ctx, node, kind, id)
+		}
+		if err == nil {
+			err = do(s.ctx, func(format string, args ...any) {
+				s.logs.Lock()
+				defer s.logs.Unlock()
+				t.Log = append(t.Log, fmt.Sprintf(format, args...))
+			})
+		}
 		end(err)
 		s.finish(t, err)
 	})

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/talos-proxmox/talos-proxmox/lab/fault"
 	"github.com/talos-proxmox/talos-proxmox/lab/site"
 )
 
@@ -101,7 +102,10 @@ func (s *machineServer) Bootstrap(_ context.Context, in *machine.BootstrapReques
 }
 
 func (n *node) bootstrap(in *machine.BootstrapRequest) error {
+	_, skewed := n.holds(fault.ClockSkew)
 	switch {
+	case skewed:
+		return status.Error(codes.FailedPrecondition, "time is not in sync yet")
 	case !n.bootstrapAllowed():
 		return status.Error(codes.FailedPrecondition, "bootstrap is not available yet")
 	case !isControlPlane(n.config()):

@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"time"
 
 	"github.com/siderolabs/talos/pkg/machinery/api/machine"
 	"github.com/siderolabs/talos/pkg/machinery/api/storage"
@@ -18,6 +19,19 @@ func (n *node) pkiNow() *apiPKI {
 	defer n.mu.Unlock()
 
 	return n.pki
+}
+
+// currentPKI is the PKI with certificates that are as valid as the node's are now.
+func (n *node) currentPKI() *apiPKI {
+	const aging = time.Hour // while nothing goes wrong
+	pki := n.pkiNow()
+	if from, _ := n.validity(); n.m.Faults != nil && pki.from.Sub(from).Abs() > aging {
+		if err := n.renewPKI(); err == nil {
+			return n.pkiNow()
+		}
+	}
+
+	return pki
 }
 
 // renewPKI issues the API's certificates for the addresses that the node has.
@@ -40,7 +54,8 @@ func (n *node) renewPKI() error {
 		ca = peer.config().Machine().Security().IssuingCA()
 	}
 
-	pki, err := newAPIPKI(ca, accepted, isControlPlane(cfg), n.hostname(), addrs, sec.CertSANs())
+	from, to := n.validity()
+	pki, err := newAPIPKI(ca, accepted, isControlPlane(cfg), n.hostname(), addrs, sec.CertSANs(), from, to)
 	if err != nil {
 		return err
 	}
@@ -88,9 +103,10 @@ func (n *node) runAPI(ctx context.Context) {
 	api := n.newServer(&tls.Config{
 		MinVersion: tls.VersionTLS13,
 		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
-			pki := n.pkiNow()
+			pki := n.currentPKI()
 
 			return &tls.Config{
+				Time:       func() time.Time { return time.Now().Add(n.skew()) },
 				MinVersion: tls.VersionTLS13, NextProtos: []string{"h2"},
 				Certificates: []tls.Certificate{pki.server},
 				ClientAuth:   tls.RequireAndVerifyClientCert, ClientCAs: pki.roots,
@@ -100,7 +116,7 @@ func (n *node) runAPI(ctx context.Context) {
 	s := &machineServer{node: n}
 	machine.RegisterMachineServiceServer(api, s)
 	storage.RegisterStorageServiceServer(api, &storageServer{node: n})
-	registerTime(api)
+	registerTime(api, n)
 	n.registerState(api)
 
 	stop := n.listenAPI(api)

@@ -28,6 +28,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 
+	"github.com/talos-proxmox/talos-proxmox/lab/fault"
 	"github.com/talos-proxmox/talos-proxmox/lab/site"
 	"github.com/talos-proxmox/talos-proxmox/lab/talos"
 )
@@ -49,6 +50,8 @@ type bench struct {
 	kube  *fakeKubernetes
 	trace *lockedBuffer
 	clock site.Clock
+	// faults are none at first.
+	faults *fault.Set
 	// shared tells that this bench has its cluster with the shared secrets.
 	shared bool
 	wg     sync.WaitGroup
@@ -60,6 +63,7 @@ func newBench(t *testing.T) *bench {
 		t: t, net: site.NewNet(), kube: &fakeKubernetes{}, trace: &lockedBuffer{},
 		clock: site.Clock{Speed: 200},
 	}
+	b.faults = fault.New(site.NewTrace(b.trace), nil)
 	ctx, cancel := context.WithCancel(context.Background())
 	b.ctx = ctx
 	b.nodes = talos.New(talos.Options{Kubernetes: b.kube, Dir: t.TempDir()})

@@ -37,6 +37,14 @@ func (n *node) runEtcd(ctx context.Context) {
 			return
 		}
 
+		changed := n.m.Faults.Changed()
+		if why := n.noEtcd(true); why != "" {
+			n.services.set(serviceEtcd, stateWaiting, why, false)
+			n.awaitFault(ctx, changed)
+
+			continue
+		}
+
 		replica := n.disk.read().Etcd
 		if replica == nil {
 			if err := n.joinEtcd(ctx); err != nil {
@@ -125,8 +133,8 @@ func (n *node) runMember(ctx context.Context, r *etcdReplica) {
 		n.setGroup(nil, 0)
 	}()
 
-	for ctx.Err() == nil && !n.hasLeft() && !n.isStopping() {
-		changed := g.watch()
+	for ctx.Err() == nil && !n.hasLeft() && !n.isStopping() && n.noEtcd(false) == "" {
+		changed, faults := g.watch(), n.m.Faults.Changed()
 		v := g.view()
 		if !v.alive[r.Member] {
 			n.services.set(serviceEtcd, stateFailed, "the member has been permanently removed from the cluster", false)
@@ -145,6 +153,7 @@ func (n *node) runMember(ctx context.Context, r *etcdReplica) {
 		select {
 		case <-ctx.Done():
 		case <-changed:
+		case <-faults:
 		case <-n.pokes():
 		}
 	}

@@ -152,17 +152,21 @@ func (s *machineServer) ServiceRestart(
 	}}}, nil
 }
 
-func registerTime(s *grpc.Server) { timeapi.RegisterTimeServiceServer(s, &timeServer{}) }
+func registerTime(s *grpc.Server, n *node) {
+	timeapi.RegisterTimeServiceServer(s, &timeServer{node: n})
+}
 
 type timeServer struct {
 	timeapi.UnimplementedTimeServiceServer
+	node *node
 }
 
 // Time tells the node's time.
-func (timeServer) Time(context.Context, *emptypb.Empty) (*timeapi.TimeResponse, error) {
+func (s *timeServer) Time(context.Context, *emptypb.Empty) (*timeapi.TimeResponse, error) {
 	now := timestamppb.New(time.Now())
+	local := timestamppb.New(time.Now().Add(s.node.skew()))
 
 	return &timeapi.TimeResponse{Messages: []*timeapi.Time{{
-		Server: "time.cloudflare.com", Localtime: now, Remotetime: now,
+		Server: "time.cloudflare.com", Localtime: local, Remotetime: now,
 	}}}, nil
 }

@@ -46,7 +46,8 @@ func (n *node) runMaintenance(ctx context.Context) (site.Exit, error) {
 
 func (n *node) awaitConfig(ctx context.Context) (config.Provider, site.Exit, error) {
 	got := make(chan config.Provider, 1)
-	cert, err := selfSigned(n.book.wanted())
+	from, to := n.validity()
+	cert, err := selfSigned(n.book.wanted(), from, to)
 	if err != nil {
 		return nil, site.ExitHalt, err
 	}

@@ -21,18 +21,19 @@ import (
 const certificateLifetime = 24 * time.Hour
 
 // selfSigned is the certificate of maintenance mode: nobody can verify it.
-func selfSigned(addrs []netip.Prefix) (tls.Certificate, error) {
+func selfSigned(addrs []netip.Prefix, from, to time.Time) (tls.Certificate, error) {
 	ca, err := x509.NewSelfSignedCertificateAuthority(x509.ECDSA(true))
 	if err != nil {
 		return tls.Certificate{}, fmt.Errorf("creating the maintenance certificate: %w", err)
 	}
 
-	return issue(ca, "maintenance-service.talos.dev", nil, addrs, nil, true)
+	return issue(ca, "maintenance-service.talos.dev", nil, addrs, nil, true, from, to)
 }
 
 // issue signs a certificate for a server or a client.
 func issue(
 	ca *x509.CertificateAuthority, name string, orgs []string, addrs []netip.Prefix, names []string, server bool,
+	from, to time.Time,
 ) (tls.Certificate, error) {
 	usage := stdx509.ExtKeyUsageClientAuth
 	if server {
@@ -47,7 +48,7 @@ func issue(
 
 	pair, err := x509.NewKeyPair(ca,
 		x509.CommonName(name), x509.Organization(orgs...), x509.IPAddresses(ips), x509.DNSNames(names),
-		x509.NotAfter(time.Now().Add(certificateLifetime)), x509.NotBefore(time.Now().Add(-time.Hour)),
+		x509.NotAfter(to), x509.NotBefore(from),
 		x509.KeyUsage(stdx509.KeyUsageDigitalSignature), x509.ExtKeyUsage([]stdx509.ExtKeyUsage{usage}),
 	)
 	if err != nil {
@@ -63,12 +64,15 @@ type apiPKI struct {
 	// client reaches other nodes; only control planes have one.
 	client *tls.Certificate
 	roots  *stdx509.CertPool
+	// from is when its certificates begin to be valid.
+	from time.Time
 }
 
 // newAPIPKI issues a node's API certificates from the operating system's authority.
 func newAPIPKI(
 	ca *x509.PEMEncodedCertificateAndKey, accepted []*x509.PEMEncodedCertificate,
 	controlPlane bool, hostname string, addrs []netip.Prefix, sans []string,
+	from, to time.Time,
 ) (*apiPKI, error) {
 	if ca == nil || len(ca.Crt) == 0 || len(ca.Key) == 0 {
 		return nil, errors.New("the authority of the Talos API has no key")
@@ -94,12 +98,12 @@ func newAPIPKI(
 		}
 	}
 
-	p := &apiPKI{roots: roots}
-	if p.server, err = issue(authority, hostname, nil, addrs, names, true); err != nil {
+	p := &apiPKI{roots: roots, from: from}
+	if p.server, err = issue(authority, hostname, nil, addrs, names, true, from, to); err != nil {
 		return nil, err
 	}
 	if controlPlane {
-		client, err := issue(authority, "apid", []string{string(role.Impersonator)}, addrs, names, false)
+		client, err := issue(authority, "apid", []string{string(role.Impersonator)}, addrs, names, false, from, to)
 		if err != nil {
 			return nil, err
 		}

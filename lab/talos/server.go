@@ -35,7 +35,7 @@ func (n *node) newServer(t *tls.Config, maintenance bool) *grpc.Server {
 						return nil, err
 					}
 
-					return next(ctx, req)
+					return n.answers(ctx, req, info.FullMethod, next)
 				})
 			},
 		),
@@ -45,6 +45,9 @@ func (n *node) newServer(t *tls.Config, maintenance bool) *grpc.Server {
 
 				return p.stream(s, info.FullMethod, func(s grpc.ServerStream) error {
 					if err := authorize(s.Context(), info.FullMethod, maintenance); err != nil {
+						return err
+					}
+					if err := n.befalls(s.Context(), info.FullMethod); err != nil {
 						return err
 					}
 

@@ -92,19 +92,22 @@ func (n *node) setKubelet(up bool) {
 
 // listenKubernetes passes connections to port 6443 on to the cluster's API server.
 func (n *node) listenKubernetes() (stop func()) {
-	return n.book.listen(apiPort, func(l net.Listener) {
-		passThrough(l, func() string {
-			g, _ := n.group()
-			if g == nil || !g.quorum() {
-				return ""
-			}
-			if api, _ := g.kube.api(); api != nil {
-				return api.Addr()
-			}
-
-			return ""
-		})
+	return n.flapping(func() (stop func()) {
+		return n.book.listen(apiPort, func(l net.Listener) { passThrough(l, n.apiAddr) })
 	})
+}
+
+// apiAddr is where the cluster's API server listens, "" when it does not.
+func (n *node) apiAddr() string {
+	g, _ := n.group()
+	if g == nil || !g.quorum() {
+		return ""
+	}
+	if api, _ := g.kube.api(); api != nil {
+		return api.Addr()
+	}
+
+	return ""
 }
 
 func (n *node) kubeletUp() bool {

@@ -46,7 +46,8 @@ func (b *bench) vm(id int, change func(*site.Machine)) *vm {
 			Hostname:  fmt.Sprintf("vm-%d", id),
 			IPConfigs: []site.IPConfig{{IPv4: netip.MustParsePrefix(fmt.Sprintf("10.0.0.%d/24", id))}},
 		},
-		Net: b.net, Clock: b.clock, Trace: site.NewTrace(b.trace), PullImage: pullImage,
+		Net: b.net, Clock: b.clock, Trace: site.NewTrace(b.trace), PullImage: pullImage, Faults: b.faults,
+		Names: []string{fmt.Sprintf("vm-%d", id)}, Lose: func(<-chan struct{}) {},
 	}
 	v.m.Disks = []*site.Disk{{
 		Device: "scsi0", Size: 20 << 30,
