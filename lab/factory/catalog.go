@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-
-	"github.com/siderolabs/image-factory/pkg/schematic"
 )
 
 // extensions are the names of the official system extensions.
@@ -88,7 +86,7 @@ func overlayInfos(v string) []overlayInfo {
 func digest(s string) string { return fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(s))) }
 
 // check refuses what no image of that version can hold.
-func check(s schematic.Schematic, v string) error {
+func check(s Schematic, v string) error {
 	for _, name := range s.Customization.SystemExtensions.OfficialExtensions {
 		if !extensionName.MatchString(name) || !slices.Contains(extensions(), name) {
 			return &problem{

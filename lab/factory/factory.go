@@ -16,7 +16,6 @@ import (
 	"sync"
 
 	"github.com/blang/semver/v4"
-	"github.com/siderolabs/image-factory/pkg/schematic"
 )
 
 // Host is the name under which the real Image Factory answers.
@@ -30,7 +29,7 @@ type Factory struct {
 	dir string
 
 	mu    sync.Mutex
-	known map[string]schematic.Schematic
+	known map[string]Schematic
 }
 
 // problem is an answer that is not a success.
@@ -44,7 +43,7 @@ func (p *problem) Error() string { return p.message }
 
 // Open reads the schematics kept in dir, which is made when missing.
 func Open(dir string) (*Factory, error) {
-	f := &Factory{dir: dir, known: map[string]schematic.Schematic{}}
+	f := &Factory{dir: dir, known: map[string]Schematic{}}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("opening the image factory: %w", err)
 	}
@@ -61,14 +60,14 @@ func Open(dir string) (*Factory, error) {
 		if err != nil {
 			return nil, fmt.Errorf("reading schematic %s: %w", path, err)
 		}
-		s, err := schematic.Unmarshal(data)
+		s, err := parseSchematic(data)
 		if err != nil {
 			return nil, fmt.Errorf("reading schematic %s: %w", path, err)
 		}
-		f.known[strings.TrimSuffix(filepath.Base(path), ".yaml")] = *s
+		f.known[strings.TrimSuffix(filepath.Base(path), ".yaml")] = s
 	}
 
-	if _, err := f.put(schematic.Schematic{}); err != nil {
+	if _, err := f.put(Schematic{}); err != nil {
 		return nil, err
 	}
 
@@ -77,22 +76,18 @@ func Open(dir string) (*Factory, error) {
 
 // Register registers a schematic given as YAML and returns its id.
 func (f *Factory) Register(data []byte) (string, error) {
-	s, err := schematic.Unmarshal(data)
+	s, err := parseSchematic(data)
 	if err != nil {
 		return "", &problem{http.StatusBadRequest, err.Error()}
 	}
 
-	return f.put(*s)
+	return f.put(s)
 }
 
-func (f *Factory) put(s schematic.Schematic) (string, error) {
-	id, err := s.ID()
+func (f *Factory) put(s Schematic) (string, error) {
+	id, data, err := s.id()
 	if err != nil {
 		return "", fmt.Errorf("registering a schematic: %w", err)
-	}
-	data, err := s.Marshal()
-	if err != nil {
-		return "", fmt.Errorf("registering schematic %s: %w", id, err)
 	}
 
 	f.mu.Lock()
@@ -114,7 +109,7 @@ func (f *Factory) put(s schematic.Schematic) (string, error) {
 	return id, nil
 }
 
-func (f *Factory) get(id string) (schematic.Schematic, error) {
+func (f *Factory) get(id string) (Schematic, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 

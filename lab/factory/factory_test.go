@@ -18,7 +18,10 @@ import (
 
 const (
 	agentYAML = "customization:\n  systemExtensions:\n    officialExtensions:\n      - siderolabs/qemu-guest-agent\n"
-	agentID   = "ce4c980550dd2ab1b17bbf2b08801c7eb59418eafe8f279833297925d67c7515"
+	// bootLoaderID is the SHA-256 of the canonical form with the boot loader, which the factory writes
+	// with four spaces.
+	bootLoaderID = "9ed5fecdacb36b5c5427b87d409f1065cfb2df69b0f71c58b868d9d466d8dab3"
+	agentID      = "ce4c980550dd2ab1b17bbf2b08801c7eb59418eafe8f279833297925d67c7515"
 )
 
 func get(f http.Handler, method, url, body string) (int, string) {
@@ -42,7 +45,12 @@ func TestSchematicsAreKnownByTheirRealIDs(t *testing.T) {
 	}{
 		"vanilla": {"{}", http.StatusCreated, `{"id":"` + factory.Vanilla + `"}`},
 		"agent":   {agentYAML, http.StatusCreated, `{"id":"` + agentID + `"}`},
-		"unknown": {"customisation: {}", http.StatusBadRequest, "yaml: unmarshal errors:\n  line 1: field customisation not found in type schematic.Schematic"},
+		"boot loader": {
+			"customization:\n  bootloader: sd-boot\n", http.StatusCreated,
+			`{"id":"` + bootLoaderID + `"}`,
+		},
+		"no boot loader": {"customization:\n  bootloader: lilo\n", http.StatusBadRequest, "lilo does not belong to BootloaderKind values"},
+		"unknown":        {"customisation: {}", http.StatusBadRequest, "yaml: unmarshal errors:\n  line 1: field customisation not found in type schematic.Schematic"},
 	} {
 		code, body := get(f, http.MethodPost, "https://factory.talos.dev/schematics", c.body)
 		assert.Equal(t, c.code, code, name)
@@ -51,7 +59,7 @@ func TestSchematicsAreKnownByTheirRealIDs(t *testing.T) {
 
 	again, err := factory.Open(dir)
 	require.NoError(t, err)
-	assert.Equal(t, []string{factory.Vanilla, agentID}, again.Schematics(), "they survive")
+	assert.ElementsMatch(t, []string{factory.Vanilla, agentID, bootLoaderID}, again.Schematics(), "they survive")
 }
 
 func TestImages(t *testing.T) {

@@ -11,8 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/siderolabs/image-factory/pkg/schematic"
-
 	"github.com/talos-proxmox/talos-proxmox/lab/image"
 )
 
@@ -70,7 +68,7 @@ func (f *Factory) Image(id, talos, name string) ([]byte, error) {
 	return data, nil
 }
 
-func describe(s schematic.Schematic, id, v, platform, arch string, secureBoot bool) image.Image {
+func describe(s Schematic, id, v, platform, arch string, secureBoot bool) image.Image {
 	return image.Image{
 		Talos: v, Schematic: id, Platform: platform, Arch: arch, SecureBoot: secureBoot,
 		Extensions: slices.Clone(s.Customization.SystemExtensions.OfficialExtensions),
