@@ -9,4 +9,4 @@ if [[ -n $unformatted ]]; then
 	echo "$unformatted" >&2
 	exit 1
 fi
-for module in . lab; do (cd "$module" && go vet ./...); done
+for module in . lab tests/goldens/*/; do (cd "$module" && go vet ./...); done

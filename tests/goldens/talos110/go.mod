@@ -4,8 +4,10 @@ go 1.26
 
 require (
 	github.com/siderolabs/talos/pkg/machinery v1.10.0
-	github.com/stretchr/testify v1.11.1
+	github.com/talos-proxmox/talos-proxmox/tests/goldens/check v0.0.0
 )
+
+replace github.com/talos-proxmox/talos-proxmox/tests/goldens/check => ../check
 
 require (
 	cel.dev/expr v0.19.2 // indirect
@@ -52,4 +54,5 @@ require (
 	google.golang.org/grpc v1.71.1 // indirect
 	google.golang.org/protobuf v1.36.6 // indirect
 	gopkg.in/yaml.v3 v3.0.1 // indirect
+	github.com/stretchr/testify v1.11.1 // indirect
 )

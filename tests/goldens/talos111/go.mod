@@ -4,8 +4,10 @@ go 1.26
 
 require (
 	github.com/siderolabs/talos/pkg/machinery v1.11.6
-	github.com/stretchr/testify v1.11.1
+	github.com/talos-proxmox/talos-proxmox/tests/goldens/check v0.0.0
 )
+
+replace github.com/talos-proxmox/talos-proxmox/tests/goldens/check => ../check
 
 require (
 	cel.dev/expr v0.24.0 // indirect
@@ -53,4 +55,5 @@ require (
 	google.golang.org/grpc v1.73.0 // indirect
 	google.golang.org/protobuf v1.36.6 // indirect
 	gopkg.in/yaml.v3 v3.0.1 // indirect
+	github.com/stretchr/testify v1.11.1 // indirect
 )
