@@ -11,8 +11,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"gopkg.in/yaml.v3"
-
 	"github.com/talos-proxmox/talos-proxmox/stack"
 )
 
@@ -28,54 +26,10 @@ var shipped = map[string]string{
 // stands as secure in the text is the secret itself.
 func source(t testing.TB, text string) stack.Source {
 	t.Helper()
-	var file struct {
-		Config map[string]any `yaml:"config"`
-	}
-	require.NoError(t, yaml.Unmarshal([]byte(text), &file))
-	s := stack.Source{Stack: "test", Values: map[string]string{}}
-	for key, value := range file.Config {
-		open, secret := reveal(value)
-		if secret {
-			s.SecretKeys = append(s.SecretKeys, key)
-		}
-		if plain, ok := open.(string); ok {
-			s.Values[key] = plain
-
-			continue
-		}
-		encoded, err := json.Marshal(open)
-		require.NoError(t, err)
-		s.Values[key] = string(encoded)
-	}
+	s, err := stack.SourceOf("test", []byte(text), func(secure string) string { return secure })
+	require.NoError(t, err)
 
 	return s
-}
-
-// reveal replaces every secure value by the secret, and says whether there was one.
-func reveal(v any) (open any, secret bool) {
-	switch v := v.(type) {
-	case map[string]any:
-		if s, ok := v["secure"].(string); ok && len(v) == 1 {
-			return s, true
-		}
-		out := map[string]any{}
-		for key, value := range v {
-			plain, found := reveal(value)
-			out[key], secret = plain, secret || found
-		}
-
-		return out, secret
-	case []any:
-		out := make([]any, 0, len(v))
-		for _, value := range v {
-			plain, found := reveal(value)
-			out, secret = append(out, plain), secret || found
-		}
-
-		return out, secret
-	default:
-		return v, false
-	}
 }
 
 // load reads a stack file's text as if it stood in the project.

@@ -6,13 +6,10 @@
 package stackfile
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
-
-	"gopkg.in/yaml.v3"
 
 	"github.com/talos-proxmox/talos-proxmox/stack"
 )
@@ -40,56 +37,11 @@ func Load(dir, name string) (*stack.Stack, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading stack %s: %w", name, err)
 	}
-	var file struct {
-		Config map[string]any `yaml:"config"`
+	s, err := stack.SourceOf(name, text, func(string) string { return Closed })
+	if err != nil {
+		return nil, err //nolint:wrapcheck // names the stack
 	}
-	if err := yaml.Unmarshal(text, &file); err != nil {
-		return nil, fmt.Errorf("reading stack %s: %w", name, err)
-	}
-	s := stack.Source{Stack: name, Dir: dir, Values: map[string]string{}}
-	for key, value := range file.Config {
-		open, secret := closed(value)
-		if secret {
-			s.SecretKeys = append(s.SecretKeys, key)
-		}
-		if plain, ok := open.(string); ok {
-			s.Values[key] = plain
-
-			continue
-		}
-		encoded, err := json.Marshal(open)
-		if err != nil {
-			return nil, fmt.Errorf("reading stack %s: %s: %w", name, key, err)
-		}
-		s.Values[key] = string(encoded)
-	}
+	s.Dir = dir
 
 	return stack.Load(s) //nolint:wrapcheck // says everything
-}
-
-// closed puts the marker in the place of every secure value, and says whether there was one.
-func closed(v any) (open any, secret bool) {
-	switch v := v.(type) {
-	case map[string]any:
-		if _, ok := v["secure"].(string); ok && len(v) == 1 {
-			return Closed, true
-		}
-		out := map[string]any{}
-		for key, value := range v {
-			below, found := closed(value)
-			out[key], secret = below, secret || found
-		}
-
-		return out, secret
-	case []any:
-		out := make([]any, 0, len(v))
-		for _, value := range v {
-			below, found := closed(value)
-			out, secret = append(out, below), secret || found
-		}
-
-		return out, secret
-	default:
-		return v, false
-	}
 }
