@@ -5,6 +5,7 @@ package components
 
 import (
 	"fmt"
+	"sync/atomic"
 
 	"github.com/muhlba91/pulumi-proxmoxve/sdk/v6/go/proxmoxve/vm"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
@@ -94,6 +95,8 @@ type nodeBuilder struct {
 	name string
 	args ProxmoxNodeArgs
 	node *ProxmoxNode
+	// isNew says that the node is created in this run.
+	isNew atomic.Bool
 }
 
 func (b *nodeBuilder) build() error {
@@ -114,7 +117,12 @@ func (b *nodeBuilder) build() error {
 	if holder != nil {
 		before = append(before, holder)
 	}
-	machine, err := vm.NewVirtualMachine(b.ctx, b.name+"-vm", b.machine(disks, devices), b.options(before)...)
+	hooks, err := b.hooks()
+	if err != nil {
+		return err
+	}
+	machine, err := vm.NewVirtualMachine(b.ctx, b.name+"-vm", b.machine(disks, devices),
+		append(b.options(before), pulumi.ResourceHooks(hooks))...)
 	if err != nil {
 		return err
 	}
@@ -142,9 +150,6 @@ func (b *nodeBuilder) options(before []pulumi.Resource) []pulumi.ResourceOption 
 	}
 	if spec.Or(a.Cluster.Protect, false) {
 		opts = append(opts, pulumi.Protect(true))
-	}
-	if a.Hooks != nil {
-		opts = append(opts, pulumi.ResourceHooks(a.Hooks))
 	}
 
 	return opts

@@ -29,13 +29,20 @@ func (b *nodeBuilder) guard() (*pulumi.Stash, error) {
 		return nil, fmt.Errorf("registering the guard's hook: %w", err)
 	}
 
+	created, err := registerHook(b.ctx, ProxmoxNodeType, b.name, "new", b.noteNew)
+	if err != nil {
+		return nil, err
+	}
+
 	now := hardware.IdentityOf(b.args.Node, b.args.Image, b.args.Lifecycle.Replace[node])
 	input, err := stashInput(now)
 	if err != nil {
 		return nil, fmt.Errorf("recording the VM's identity: %w", err)
 	}
 	guard, err := pulumi.NewStash(b.ctx, b.name+"-guard", &pulumi.StashArgs{Input: input}, pulumi.Parent(b.node),
-		pulumi.ResourceHooks(&pulumi.ResourceHookBinding{BeforeUpdate: []*pulumi.ResourceHook{hook}}))
+		pulumi.ResourceHooks(&pulumi.ResourceHookBinding{
+			BeforeCreate: []*pulumi.ResourceHook{created}, BeforeUpdate: []*pulumi.ResourceHook{hook},
+		}))
 	if err != nil {
 		return nil, fmt.Errorf("registering the guard: %w", err)
 	}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package operations
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+
+	"github.com/cosi-project/runtime/pkg/safe"
+	"github.com/siderolabs/talos/pkg/machinery/client"
+	"github.com/siderolabs/talos/pkg/machinery/resources/runtime"
+)
+
+// InMaintenance is nil when the machine at that address waits for its first configuration. Only then does
+// it answer somebody without a certificate; a configured one ends the connection.
+func InMaintenance(ctx context.Context, address string) error {
+	node, err := client.New(ctx,
+		client.WithTLSConfig(&tls.Config{InsecureSkipVerify: true}), //nolint:gosec // G402: it has no certificate yet
+		client.WithEndpoints(address), client.WithDefaultGRPCDialOptions())
+	if err != nil {
+		return fmt.Errorf("opening the Talos API of %s: %w", address, err)
+	}
+	defer node.Close() //nolint:errcheck // nothing was sent
+
+	status, err := safe.StateGet[*runtime.MachineStatus](ctx, node.COSI, runtime.NewMachineStatus().Metadata())
+	if err != nil {
+		return fmt.Errorf("the machine at %s does not say that it is unconfigured: %w", address, err)
+	}
+	if stage := status.TypedSpec().Stage; stage != runtime.MachineStageMaintenance {
+		return fmt.Errorf("the machine at %s is in stage %q, not waiting for a configuration", address, stage)
+	}
+
+	return nil
+}

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package proxmox_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/talos-proxmox/talos-proxmox/internal/proxmox"
+)
+
+// hypervisor is a Proxmox VE with one VM, or none.
+type hypervisor struct {
+	mu     sync.Mutex
+	there  bool
+	status string
+	net    string
+	calls  []string
+}
+
+func (h *hypervisor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	path := strings.TrimPrefix(r.URL.Path, "/api2/json")
+	if r.Method != http.MethodGet {
+		h.calls = append(h.calls, r.Method+" "+path)
+	}
+	var data any
+	switch {
+	case path == "/access/ticket":
+		data = map[string]string{"ticket": "t", "CSRFPreventionToken": "c"}
+	case r.Header.Get("Authorization") != "PVEAPIToken=root@pam!t=1" && r.Header.Get("CSRFPreventionToken") != "c":
+		w.WriteHeader(http.StatusUnauthorized)
+	case path == "/cluster/resources" && h.there:
+		data = []map[string]any{{"vmid": 301, "name": "cp-1", "node": "pve1", "status": h.status}}
+	case path == "/cluster/resources":
+		data = []any{}
+	case !h.there:
+		w.WriteHeader(http.StatusInternalServerError)
+
+		return
+	case strings.HasSuffix(path, "/config"):
+		data = map[string]any{"net0": h.net, "vmid": 301}
+	case strings.HasSuffix(path, "/status/current"):
+		data = map[string]string{"status": h.status}
+	case strings.HasSuffix(path, "/status/start"):
+		h.status = "running"
+	case strings.HasSuffix(path, "/status/stop"):
+		h.status = "stopped"
+	case r.Method == http.MethodDelete:
+		h.there = false
+	}
+	_ = json.NewEncoder(w).Encode(map[string]any{"data": data})
+}
+
+// gonePVE answers like Proxmox VE: the reason stands in the status line, which Go's server cannot write.
+type gonePVE struct{ http.RoundTripper }
+
+func (g gonePVE) RoundTrip(r *http.Request) (*http.Response, error) {
+	res, err := g.RoundTripper.RoundTrip(r)
+	if err == nil && res.StatusCode == http.StatusInternalServerError {
+		res.Status = "500 Configuration file 'nodes/pve1/qemu-server/301.conf' does not exist"
+	}
+
+	return res, err
+}
+
+func TestLeftover(t *testing.T) {
+	t.Parallel()
+
+	const ours = "virtio=02:00:00:00:00:01,bridge=vmbr0"
+	for name, c := range map[string]struct {
+		hypervisor *hypervisor
+		blank      error
+		password   bool
+		calls      []string
+		report     []string
+		problem    string
+	}{
+		"nothing is there": {hypervisor: &hypervisor{}},
+		"somebody else's": {
+			hypervisor: &hypervisor{there: true, status: "running", net: "virtio=02:00:00:00:00:99"},
+		},
+		"blank": {
+			hypervisor: &hypervisor{there: true, status: "running", net: ours},
+			calls:      []string{"POST /nodes/pve1/qemu/301/status/stop", "DELETE /nodes/pve1/qemu/301"},
+			report: []string{
+				"VM 301 of cp-1 is on host pve1 already: an earlier run was interrupted while it made it",
+				"VM 301 was blank; it is made anew",
+			},
+		},
+		"never started, with a password": {
+			hypervisor: &hypervisor{there: true, status: "stopped", net: strings.ToLower(ours)}, password: true,
+			calls: []string{
+				"POST /access/ticket", "POST /nodes/pve1/qemu/301/status/start",
+				"POST /nodes/pve1/qemu/301/status/stop", "DELETE /nodes/pve1/qemu/301",
+			},
+			report: []string{
+				"VM 301 of cp-1 is on host pve1 already: an earlier run was interrupted while it made it",
+				"VM 301 was blank; it is made anew",
+			},
+		},
+		"not blank": {
+			hypervisor: &hypervisor{there: true, status: "running", net: ours}, blank: errors.New("it is configured"),
+			report: []string{"VM 301 of cp-1 is on host pve1 already: an earlier run was interrupted while it made it"},
+			problem: "VM 301 of cp-1 is on host pve1 already and is not part of this stack; it is left alone, since nobody " +
+				"can say that it is empty: it is configured\n  remove it by hand (qm stop 301; qm destroy 301 --purge), or choose another vmId",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			server := httptest.NewTLSServer(c.hypervisor)
+			defer server.Close()
+			access := proxmox.Access{Endpoint: server.URL + "/", Token: "root@pam!t=1", Insecure: true}
+			if c.password {
+				access.Token, access.Username, access.Password = "", "root@pam", "secret"
+			}
+			require.True(t, access.Complete())
+			client, err := proxmox.New(access)
+			require.NoError(t, err)
+			client.Wrap(func(next http.RoundTripper) http.RoundTripper { return gonePVE{next} })
+			var report []string
+
+			err = proxmox.Leftover{
+				Client: client, Timeout: 300 * time.Millisecond, Interval: time.Millisecond,
+				Blank:  func(context.Context) error { return c.blank },
+				Report: func(line string) { report = append(report, line) },
+			}.Clear(t.Context(), proxmox.Wanted{ID: 301, Name: "cp-1", MACs: []string{"02:00:00:00:00:01"}})
+
+			if c.problem == "" {
+				require.NoError(t, err)
+			} else {
+				require.EqualError(t, err, c.problem)
+				assert.True(t, c.hypervisor.there)
+			}
+			assert.Equal(t, c.report, report)
+			assert.Equal(t, c.calls, c.hypervisor.calls)
+		})
+	}
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package proxmox
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+)
+
+// VM is a virtual machine that is there.
+type VM struct {
+	ID     int    `json:"vmid"`
+	Name   string `json:"name"`
+	Host   string `json:"node"`
+	Status string `json:"status"`
+}
+
+func (v VM) path() string { return fmt.Sprintf("/nodes/%s/qemu/%d", url.PathEscape(v.Host), v.ID) }
+
+// Wanted is the VM that a run is about to make.
+type Wanted struct {
+	// ID of the VM; 0 when Proxmox VE chooses it.
+	ID int
+	// Name of the VM.
+	Name string
+	// MACs are the addresses of its network cards.
+	MACs []string
+}
+
+// Find returns a VM that is the wanted one already: by id, name and every MAC address. Others of the same
+// id or name are somebody else's. It is nil when there is none.
+func (c *Client) Find(ctx context.Context, w Wanted) (*VM, error) {
+	var all []VM
+	if err := c.call(ctx, http.MethodGet, "/cluster/resources?type=vm", nil, &all); err != nil {
+		return nil, err
+	}
+	for _, v := range all {
+		if v.Name != w.Name || (w.ID != 0 && v.ID != w.ID) {
+			continue
+		}
+		macs, err := c.macs(ctx, v)
+		if err != nil {
+			return nil, err
+		}
+		if sameMACs(macs, w.MACs) {
+			return &v, nil
+		}
+	}
+
+	return nil, nil //nolint:nilnil // there is none
+}
+
+var macForm = regexp.MustCompile(`(?i)\b[0-9a-f]{2}(:[0-9a-f]{2}){5}\b`)
+
+// macs are the MAC addresses in a VM's configuration.
+func (c *Client) macs(ctx context.Context, v VM) ([]string, error) {
+	var config map[string]any
+	if err := c.call(ctx, http.MethodGet, v.path()+"/config", nil, &config); err != nil {
+		if gone(err) {
+			return nil, nil
+		}
+
+		return nil, err
+	}
+	var macs []string
+	for key, value := range config {
+		text, ok := value.(string)
+		if ok && strings.HasPrefix(key, "net") {
+			macs = append(macs, macForm.FindString(text))
+		}
+	}
+
+	return macs, nil
+}
+
+func sameMACs(have, want []string) bool {
+	if len(have) != len(want) || len(want) == 0 {
+		return false
+	}
+	seen := map[string]bool{}
+	for _, mac := range have {
+		seen[strings.ToUpper(mac)] = true
+	}
+	for _, mac := range want {
+		if !seen[strings.ToUpper(mac)] {
+			return false
+		}
+	}
+
+	return true
+}
+
+// status is "running" or "stopped"; empty when the VM is gone.
+func (c *Client) status(ctx context.Context, v VM) (string, error) {
+	var s struct {
+		Status string `json:"status"`
+	}
+	err := c.call(ctx, http.MethodGet, v.path()+"/status/current", nil, &s)
+	if gone(err) {
+		return "", nil
+	}
+
+	return s.Status, err
+}
+
+func (c *Client) power(ctx context.Context, v VM, what string) error {
+	return c.call(ctx, http.MethodPost, v.path()+"/status/"+what, url.Values{}, nil)
+}
+
+func (c *Client) remove(ctx context.Context, v VM) error {
+	return c.call(ctx, http.MethodDelete, v.path()+"?purge=1&destroy-unreferenced-disks=1", nil, nil)
+}
