@@ -13,7 +13,6 @@ import (
 
 	"github.com/talos-proxmox/talos-proxmox/components"
 	"github.com/talos-proxmox/talos-proxmox/internal/image"
-	"github.com/talos-proxmox/talos-proxmox/internal/manifests"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 	"github.com/talos-proxmox/talos-proxmox/stack"
 )
@@ -77,13 +76,6 @@ func imagesOf(cfg spec.Config) (installers, schematics map[string]string, err er
 	}
 
 	return installers, schematics, nil
-}
-
-// charts are the chart archives: from the project's cache, which is filled where one is missing.
-func charts() manifests.Cache {
-	return manifests.Cache{
-		Dir: filepath.Join(projectDir(), manifests.DefaultCacheDir), ProjectDir: projectDir(), Fetch: manifests.Fetcher{}.Fetch,
-	}
 }
 
 // providers are the plugins' instances that the whole program uses.
@@ -199,12 +191,14 @@ type handedOver struct {
 }
 
 // handToGit installs the GitOps controller that the stack asks for.
-func handToGit(ctx *pulumi.Context, cfg spec.Config, cluster *components.TalosCluster) (handedOver, error) {
+func handToGit(
+	ctx *pulumi.Context, cfg spec.Config, cluster *components.TalosCluster, charts components.ChartCache,
+) (handedOver, error) {
 	name := *cfg.Cluster.Name
 	switch *cfg.GitOps.Provider {
 	case "flux":
 		flux, err := components.NewFluxBootstrap(ctx, name+"-flux", &components.FluxBootstrapArgs{
-			ClusterName: name, Kubeconfig: cluster.Kubeconfig, Cluster: cluster, GitOps: cfg.GitOps,
+			ClusterName: name, Kubeconfig: cluster.Kubeconfig, Cluster: cluster, GitOps: cfg.GitOps, Charts: charts,
 		})
 		if err != nil {
 			return handedOver{}, err
@@ -217,7 +211,7 @@ func handToGit(ctx *pulumi.Context, cfg spec.Config, cluster *components.TalosCl
 		return made, nil
 	case "argocd":
 		argo, err := components.NewArgoBootstrap(ctx, name+"-argocd", &components.ArgoBootstrapArgs{
-			ClusterName: name, Kubeconfig: cluster.Kubeconfig, Cluster: cluster, GitOps: cfg.GitOps,
+			ClusterName: name, Kubeconfig: cluster.Kubeconfig, Cluster: cluster, GitOps: cfg.GitOps, Charts: charts,
 		})
 		if err != nil {
 			return handedOver{}, err

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"context"
 	"crypto/ed25519"
 	"crypto/rand"
 	"crypto/sha256"
@@ -11,6 +12,7 @@ import (
 	"encoding/pem"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -28,9 +30,13 @@ import (
 	"golang.org/x/crypto/ssh"
 	"google.golang.org/protobuf/proto"
 	"gopkg.in/yaml.v3"
+	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chartutil"
 
+	"github.com/talos-proxmox/talos-proxmox/components"
 	"github.com/talos-proxmox/talos-proxmox/internal/machineconfig"
 	"github.com/talos-proxmox/talos-proxmox/internal/pulumitest"
+	"github.com/talos-proxmox/talos-proxmox/spec"
 	"github.com/talos-proxmox/talos-proxmox/stack"
 )
 
@@ -50,6 +56,8 @@ type runner struct {
 	kept sync.Map
 	// bases are outcomes by stack, since many keys share one.
 	bases sync.Map
+	// charts are the archives of every chart that a stack asks for.
+	charts components.ChartCache
 }
 
 func newRunner(t *testing.T) *runner {
@@ -66,13 +74,28 @@ func newRunner(t *testing.T) *runner {
 	require.NoError(t, err)
 	identity, err := age.GenerateX25519Identity()
 	require.NoError(t, err)
-	r := &runner{made: map[string]string{
+	r := &runner{charts: components.ChartCache{Dir: t.TempDir(), ProjectDir: projectDir(), Fetch: anyChart}, made: map[string]string{
 		"@AGE": identity.String(), "@OTHERKEY": string(bundle.Certs.OS.Key),
 		"@CERT": string(bundle.Certs.OS.Crt), "@SSHKEY": string(pem.EncodeToMemory(block)), "@BUNDLE": string(adopted),
 	}}
 	require.NoError(t, json.Unmarshal(text, &r.machineSecrets))
 
 	return r
+}
+
+// anyChart is a repository that has every chart in every version, each with nothing in it.
+func anyChart(_ context.Context, ch spec.Chart) ([]byte, error) {
+	dir, err := os.MkdirTemp("", "chart-*")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	path, err := chartutil.Save(&chart.Chart{Metadata: &chart.Metadata{APIVersion: "v2", Name: *ch.Name, Version: *ch.Version}}, dir)
+	if err != nil {
+		return nil, err
+	}
+
+	return os.ReadFile(path)
 }
 
 // outcome is everything that a stack leads to: each resource as the engine is asked for it, and the
@@ -112,7 +135,7 @@ func (r *runner) outcome(t *testing.T, s map[string]any) outcome {
 
 		return args.Name + "-id", state
 	}}
-	found.err = recorder.Run(false, func(ctx *pulumi.Context) error { return run(ctx, loaded) })
+	found.err = recorder.Run(false, func(ctx *pulumi.Context) error { return run(ctx, loaded, r.charts) })
 	_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && !entry.IsDir() {
 			found.resources["file "+strings.TrimPrefix(path, dir)] = "written"

@@ -5,6 +5,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 
@@ -20,11 +21,11 @@ func main() {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	pulumi.Run(func(ctx *pulumi.Context) error { return run(ctx, s) })
+	pulumi.Run(func(ctx *pulumi.Context) error { return run(ctx, s, components.ProjectCharts(projectDir())) })
 }
 
 // run composes the cluster: images, machines, Talos, GitOps.
-func run(ctx *pulumi.Context, s *stack.Stack) error {
+func run(ctx *pulumi.Context, s *stack.Stack, charts components.ChartCache) error {
 	cfg, name := s.Config, *s.Cluster.Name
 	if err := components.KeepSecure(ctx, s.SecureValues); err != nil {
 		return err
@@ -34,9 +35,10 @@ func run(ctx *pulumi.Context, s *stack.Stack) error {
 		return err
 	}
 	talos := &components.TalosClusterArgs{
-		Config: cfg, Installers: installers, Schematics: schematics, Charts: charts(), ReadFile: readFile,
+		Config: cfg, Installers: installers, Schematics: schematics, Charts: charts, ReadFile: readFile,
 	}
-	if err := talos.Check(ctx.Context(), name); err != nil {
+	err = errors.Join(talos.Check(ctx.Context(), name), components.CheckGitOps(ctx.Context(), cfg, charts))
+	if err != nil {
 		return err
 	}
 
@@ -61,7 +63,7 @@ func run(ctx *pulumi.Context, s *stack.Stack) error {
 	if err != nil {
 		return err
 	}
-	git, err := handToGit(ctx, cfg, cluster)
+	git, err := handToGit(ctx, cfg, cluster, charts)
 	if err != nil {
 		return err
 	}

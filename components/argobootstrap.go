@@ -28,6 +28,9 @@ type ArgoBootstrapArgs struct {
 	// GitOps says what to install and which repository to follow; what is left out gets its default,
 	// and what only Flux has is refused.
 	GitOps spec.GitOps
+	// Charts keeps the chart's archive ([ProjectCharts]), so that a plan needs no network. Without it the
+	// Kubernetes provider asks the repository at every plan, and checks no digest.
+	Charts ChartCache
 }
 
 // ArgoBootstrap is Argo CD in a cluster, following a repository. It never writes to git. Nothing waits
@@ -50,7 +53,7 @@ func NewArgoBootstrap(
 		return nil, err
 	}
 	g := withArgoDefaults(args.ClusterName, args.GitOps)
-	if err := validateGitOps(name, args.ClusterName, g); err != nil {
+	if err := validateGitOps(name, args.ClusterName, g, args.Charts); err != nil {
 		return nil, err
 	}
 	values, err := argoChartValues(g)
@@ -59,7 +62,7 @@ func NewArgoBootstrap(
 	}
 
 	a := &ArgoBootstrap{}
-	start, err := startGitOps(ctx, ArgoBootstrapType, name, a, args.ClusterName, args.Kubeconfig, args.Cluster, g, opts)
+	start, err := startGitOps(ctx, ArgoBootstrapType, name, a, args.ClusterName, args.Kubeconfig, args.Cluster, g, args.Charts, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +96,7 @@ func (b *argoBuilder) build(a *ArgoBootstrap, values map[string]any) error {
 	if secret != nil {
 		before = append(before, secret)
 	}
-	release, err := registerRelease(b.ctx, b.name+"-release", argoRelease, *b.g.Namespace, b.g.Chart, values, b.after(before...)...)
+	release, err := registerRelease(b.ctx, b.name+"-release", argoRelease, *b.g.Namespace, b.charts, b.g.Chart, values, b.after(before...)...)
 	if err != nil || b.g.Git.URL == nil {
 		return err
 	}

@@ -222,7 +222,7 @@ func TestArgoBootstrapRefuses(t *testing.T) {
 	g.Git.Auth.KnownHosts, g.Chart.Digest = nil, spec.Ptr("sha256:00")
 	_, err := handToArgo(t, true, g)
 	assert.ErrorContains(t, err, "GitOps argo: 2 problems\n"+
-		"  chart.digest: cannot be checked for a chart that the Kubernetes provider fetches: leave it out\n"+
+		"  chart.digest: cannot be checked for a chart that the Kubernetes provider fetches: give Charts, or leave it out\n"+
 		"  git.auth.knownHosts: is required for ssh: the output of `ssh-keyscan` that you have checked")
 
 	g = sshGitOps()

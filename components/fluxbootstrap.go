@@ -26,6 +26,9 @@ type FluxBootstrapArgs struct {
 	Cluster pulumi.Resource
 	// GitOps says what to install and which repository to follow; what is left out gets its default.
 	GitOps spec.GitOps
+	// Charts keeps the chart's archive ([ProjectCharts]), so that a plan needs no network. Without it the
+	// Kubernetes provider asks the repository at every plan, and checks no digest.
+	Charts ChartCache
 }
 
 // FluxBootstrap is Flux in a cluster, following a repository. It never writes to git. Nothing waits
@@ -51,7 +54,7 @@ func NewFluxBootstrap(
 	ctx *pulumi.Context, name string, args *FluxBootstrapArgs, opts ...pulumi.ResourceOption,
 ) (*FluxBootstrap, error) {
 	g := withFluxDefaults(args.ClusterName, args.GitOps)
-	if err := validateGitOps(name, args.ClusterName, g); err != nil {
+	if err := validateGitOps(name, args.ClusterName, g, args.Charts); err != nil {
 		return nil, err
 	}
 	values, err := chartValues(g.Chart, fluxValues(g))
@@ -60,7 +63,7 @@ func NewFluxBootstrap(
 	}
 
 	f := &FluxBootstrap{}
-	start, err := startGitOps(ctx, FluxBootstrapType, name, f, args.ClusterName, args.Kubeconfig, args.Cluster, g, opts)
+	start, err := startGitOps(ctx, FluxBootstrapType, name, f, args.ClusterName, args.Kubeconfig, args.Cluster, g, args.Charts, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +111,7 @@ func (b *fluxBuilder) build(f *FluxBootstrap, values map[string]any) error {
 
 // chart installs Flux's community chart and makes Flux follow the repository.
 func (b *fluxBuilder) chart(values map[string]any, before []pulumi.Resource) error {
-	release, err := registerRelease(b.ctx, b.name+"-release", "flux2", *b.g.Namespace, b.g.Chart, values, b.after(before...)...)
+	release, err := registerRelease(b.ctx, b.name+"-release", "flux2", *b.g.Namespace, b.charts, b.g.Chart, values, b.after(before...)...)
 	if err != nil {
 		return err
 	}
@@ -133,7 +136,7 @@ func (b *fluxBuilder) chart(values map[string]any, before []pulumi.Resource) err
 // operator installs the Flux operator and asks it for a Flux that follows the repository. On removal
 // the instance goes first, while its operator still runs, and cleans up after itself.
 func (b *fluxBuilder) operator(values map[string]any, before []pulumi.Resource) error {
-	release, err := registerRelease(b.ctx, b.name+"-release", "flux-operator", *b.g.Namespace, b.g.Chart, values,
+	release, err := registerRelease(b.ctx, b.name+"-release", "flux-operator", *b.g.Namespace, b.charts, b.g.Chart, values,
 		b.after(before...)...)
 	if err != nil {
 		return err

@@ -256,7 +256,7 @@ func TestFluxBootstrapRefuses(t *testing.T) {
 	_, err := handOver(t, true, g)
 
 	assert.ErrorContains(t, err, "GitOps flux: 2 problems\n"+
-		"  chart.digest: cannot be checked for a chart that the Kubernetes provider fetches: leave it out\n"+
+		"  chart.digest: cannot be checked for a chart that the Kubernetes provider fetches: give Charts, or leave it out\n"+
 		"  git.auth.knownHosts: is required for ssh: the output of `ssh-keyscan` that you have checked")
 }
 

@@ -14,17 +14,19 @@ import (
 
 // gitOpsBuilder registers the children of a component that hands a cluster to git.
 type gitOpsBuilder struct {
-	ctx  *pulumi.Context
-	name string
-	g    spec.GitOps
-	into []pulumi.ResourceOption
+	ctx    *pulumi.Context
+	name   string
+	g      spec.GitOps
+	charts ChartCache
+	into   []pulumi.ResourceOption
 }
 
 // startGitOps registers the component itself, which goes with its cluster, and the provider that all
 // its children use.
 func startGitOps(
 	ctx *pulumi.Context, token, name string, component pulumi.ComponentResource,
-	clusterName string, kubeconfig pulumi.StringInput, cluster pulumi.Resource, g spec.GitOps, opts []pulumi.ResourceOption,
+	clusterName string, kubeconfig pulumi.StringInput, cluster pulumi.Resource, g spec.GitOps, charts ChartCache,
+	opts []pulumi.ResourceOption,
 ) (*gitOpsBuilder, error) {
 	if cluster != nil {
 		opts = append(opts[:len(opts):len(opts)], pulumi.DeletedWith(cluster))
@@ -38,7 +40,7 @@ func startGitOps(
 	}
 
 	return &gitOpsBuilder{
-		ctx: ctx, name: name, g: g, into: []pulumi.ResourceOption{pulumi.Parent(component), pulumi.Provider(provider)},
+		ctx: ctx, name: name, g: g, charts: charts, into: []pulumi.ResourceOption{pulumi.Parent(component), pulumi.Provider(provider)},
 	}, nil
 }
 
@@ -57,13 +59,13 @@ func atDayZero(g spec.GitOps) bool {
 }
 
 // validateGitOps checks what Flux and Argo CD have in common.
-func validateGitOps(name, clusterName string, g spec.GitOps) error {
+func validateGitOps(name, clusterName string, g spec.GitOps, charts ChartCache) error {
 	var problems check.List
 	if clusterName == "" {
 		problems.Addf("clusterName", "is required")
 	}
-	if g.Chart.Digest != nil && !atDayZero(g) {
-		problems.Addf("chart.digest", "cannot be checked for a chart that the Kubernetes provider fetches: leave it out")
+	if g.Chart.Digest != nil && charts.Dir == "" && !atDayZero(g) {
+		problems.Addf("chart.digest", "cannot be checked for a chart that the Kubernetes provider fetches: give Charts, or leave it out")
 	}
 	if g.Git.Auth != nil && spec.Or(g.Git.Auth.Type, "") == "ssh" && spec.Or(g.Git.Auth.KnownHosts, "") == "" {
 		problems.Addf("git.auth.knownHosts", "is required for ssh: the output of `ssh-keyscan` that you have checked")

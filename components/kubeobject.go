@@ -73,12 +73,20 @@ type helmRelease struct {
 	pulumi.CustomResourceState
 }
 
-// registerRelease installs a chart into a namespace that is there.
+// registerRelease installs a chart into a namespace that is there: from the cache, where there is one.
 func registerRelease(
-	ctx *pulumi.Context, resource, name, namespace string, chart spec.Chart, values map[string]any,
+	ctx *pulumi.Context, resource, name, namespace string, charts ChartCache, chart spec.Chart, values map[string]any,
 	opts ...pulumi.ResourceOption,
 ) (*helmRelease, error) {
 	reference, repository := chartReference(chart)
+	if charts.Dir != "" {
+		// Helm's own fetch would ask the repository again at every plan.
+		var err error
+		if reference, err = charts.Reference(ctx.Context(), chart); err != nil {
+			return nil, fmt.Errorf("release %q: %w", name, err)
+		}
+		chart.Username, chart.Password, repository = nil, nil, ""
+	}
 	args := pulumi.Map{
 		"chart":     pulumi.String(reference),
 		"name":      pulumi.String(name),

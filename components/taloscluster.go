@@ -39,8 +39,8 @@ type TalosClusterArgs struct {
 	// Schematics are the ids of the images' schematics by node name; where one is missing only the
 	// version of Talos decides whether the node has to be upgraded.
 	Schematics map[string]string
-	// Charts holds the chart archives of what the cluster gets at day 0.
-	Charts manifests.Cache
+	// Charts keeps the archives of the charts that the cluster gets at day 0: [ProjectCharts].
+	Charts ChartCache
 	// ReadFile reads a file relative to the project directory; needed where patches or manifests are
 	// files.
 	ReadFile func(string) ([]byte, error)

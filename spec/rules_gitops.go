@@ -81,9 +81,6 @@ func (r *rules) gitopsMethod(g GitOps) {
 			r.l.Addf("gitops.version", "%q is no version of Flux such as 2.x or 2.7.2", *g.Version)
 		}
 	}
-	if dayZero := (flux && *g.Method == "inline") || (!flux && Or(g.DayZero, false)); g.Chart.Digest != nil && !dayZero {
-		r.l.Addf("gitops.chart.digest", "is checked only for a chart that Talos installs at day 0: leave it out")
-	}
 	r.chart("gitops.chart", g.Chart)
 }
 

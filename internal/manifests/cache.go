@@ -25,6 +25,9 @@ import (
 // DefaultCacheDir is where chart archives are kept, relative to the project directory.
 const DefaultCacheDir = ".cache/charts"
 
+// CacheDirEnv names another directory for chart archives; a path in it is relative to the project.
+const CacheDirEnv = "TALOS_PROXMOX_CHART_CACHE"
+
 // FillCommand fills the cache.
 const FillCommand = "make charts"
 
@@ -36,6 +39,38 @@ type Cache struct {
 	ProjectDir string
 	// Fetch gets an archive that is not there; nil where the network must not be used.
 	Fetch func(context.Context, spec.Chart) ([]byte, error)
+}
+
+// ProjectCache is the cache of the project in a directory. fetch gets what is not there; nil where the
+// network must not be used.
+func ProjectCache(project string, fetch func(context.Context, spec.Chart) ([]byte, error)) Cache {
+	dir := os.Getenv(CacheDirEnv)
+	if dir == "" {
+		dir = DefaultCacheDir
+	}
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(project, dir)
+	}
+
+	return Cache{Dir: dir, ProjectDir: project, Fetch: fetch}
+}
+
+// Reference is the path of a chart for Helm, loaded and checked as [Cache.Load] does: relative to the
+// project where it is inside, so that it is the same on every machine.
+func (c Cache) Reference(ctx context.Context, ch spec.Chart) (string, error) {
+	if _, err := c.Load(ctx, ch); err != nil {
+		return "", err
+	}
+	path, local := c.localPath(ch)
+	if !local {
+		path = c.Path(ch)
+	}
+	if inside, err := filepath.Rel(c.ProjectDir, path); err == nil && filepath.IsLocal(inside) {
+		// With the dot Helm takes it for no repository's name.
+		path = "." + string(filepath.Separator) + inside
+	}
+
+	return path, nil
 }
 
 // Load returns a chart: from its path, else from the cache, which is filled on demand where it may

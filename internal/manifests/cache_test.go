@@ -173,3 +173,33 @@ func TestFetchFromRegistry(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, raw, got)
 }
+
+func TestReferenceIsThePathThatHelmTakes(t *testing.T) {
+	project := t.TempDir()
+	writeChart(t, project+"/charts", "greeter", greeter)
+	raw := archive(t)
+	fetch := func(context.Context, spec.Chart) ([]byte, error) { return raw, nil }
+	remote := greeterOf("https://charts.example.com")
+
+	cache := manifests.ProjectCache(project, fetch)
+	path, err := cache.Reference(context.Background(), remote)
+	require.NoError(t, err)
+	assert.Regexp(t, `^\./\.cache/charts/greeter-1\.2\.3-[0-9a-f]{8}\.tgz$`, path, "the same on every machine")
+	kept, err := os.ReadFile(project + "/" + path)
+	require.NoError(t, err)
+	assert.Equal(t, raw, kept)
+
+	local, err := cache.Reference(context.Background(), spec.Chart{Repository: spec.Ptr("charts"), Name: spec.Ptr("greeter")})
+	require.NoError(t, err)
+	assert.Equal(t, "./charts/greeter", local)
+
+	remote.Digest = spec.Ptr("sha256:0123")
+	_, err = cache.Reference(context.Background(), remote)
+	assert.ErrorContains(t, err, "has the digest "+digest(raw))
+
+	elsewhere := t.TempDir()
+	t.Setenv(manifests.CacheDirEnv, elsewhere)
+	assert.Equal(t, elsewhere, manifests.ProjectCache(project, nil).Dir)
+	t.Setenv(manifests.CacheDirEnv, "kept")
+	assert.Equal(t, project+"/kept", manifests.ProjectCache(project, nil).Dir)
+}
