@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/talos-proxmox/talos-proxmox/lab/daemon"
+	"github.com/talos-proxmox/talos-proxmox/lab/fault"
 	"github.com/talos-proxmox/talos-proxmox/lab/site"
 	"github.com/talos-proxmox/talos-proxmox/lab/tools"
 	"github.com/talos-proxmox/talos-proxmox/lab/world"
@@ -123,6 +124,9 @@ func (l *Lab) Dir() string { return l.dir }
 
 // Site is the model behind the lab, to look at or to change behind the program's back.
 func (l *Lab) Site() *site.Site { return l.daemon.Site() }
+
+// Faults are what goes wrong on the site, nothing at first: add one to see how a program takes it.
+func (l *Lab) Faults() *fault.Set { return l.daemon.Faults() }
 
 // Status is what there is on the site now.
 func (l *Lab) Status() daemon.Status { return l.daemon.Status() }

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/talos-proxmox/talos-proxmox/lab"
+	"github.com/talos-proxmox/talos-proxmox/lab/fault"
 	"github.com/talos-proxmox/talos-proxmox/lab/site"
 	"github.com/talos-proxmox/talos-proxmox/lab/tools"
 )
@@ -74,4 +75,11 @@ func TestCommandsRunInTheLab(t *testing.T) {
 	assert.Zero(t, status.Code, status.Stderr)
 	assert.Contains(t, status.Stdout, "pve1", "the command lab reaches the same lab")
 	require.Len(t, l.Status().Hosts, 1)
+
+	_, err := l.Faults().Add(fault.HostDown, map[string]string{"host": "pve2"})
+	require.ErrorContains(t, err, `host-down: host: "pve2" fits none of pve1`)
+	_, err = l.Faults().Add(fault.HostDown, map[string]string{"host": "pve1"})
+	require.NoError(t, err)
+	assert.Contains(t, l.Exec(dir, "lab", "fault", "list").Stdout, "host-down host=pve1")
+	assert.Contains(t, l.Exec(dir, "curl", "-s", "-S", "https://pve1.example.com:8006/").Stderr, "502")
 }
