@@ -86,7 +86,12 @@ type providers struct {
 }
 
 func registerProviders(ctx *pulumi.Context, cfg spec.Config) (*providers, error) {
-	proxmox, err := components.NewProxmoxProvider(ctx, "proxmox", cfg.Proxmox)
+	identity, err := components.KeepIdentity(ctx, *cfg.Cluster.Name)
+	if err != nil {
+		return nil, err
+	}
+	after := pulumi.DependsOn([]pulumi.Resource{identity})
+	proxmox, err := components.NewProxmoxProvider(ctx, "proxmox", cfg.Proxmox, after)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +105,7 @@ func registerProviders(ctx *pulumi.Context, cfg spec.Config) (*providers, error)
 		if len(p.images) > 0 {
 			name += "-" + variant
 		}
-		talos, err := components.NewTalosProvider(ctx, name, &factory)
+		talos, err := components.NewTalosProvider(ctx, name, &factory, after)
 		if err != nil {
 			return nil, err
 		}

@@ -33,15 +33,23 @@ func GitOpsChart(cfg spec.Config) (spec.Chart, bool) {
 	}
 }
 
-// CheckGitOps finds the chart of the GitOps controller, before anything is registered: it would be
-// missed only when the cluster is up.
+// CheckGitOps finds the chart of the GitOps controller, and whether it may be installed in the cluster's
+// version of Kubernetes, before anything is registered: it would be missed only when the cluster is up.
 func CheckGitOps(ctx context.Context, cfg spec.Config, charts ChartCache) error {
 	chart, ok := GitOpsChart(cfg)
 	if !ok {
 		return nil
 	}
-	if _, err := charts.Load(ctx, chart); err != nil {
+	loaded, err := charts.Load(ctx, chart)
+	if err != nil {
 		return fmt.Errorf("gitops.chart: %w", err)
+	}
+	version := spec.Or(cfg.Kubernetes.Version, "")
+	if version == "" {
+		return nil
+	}
+	if err := manifests.FitsKubernetes(loaded, version); err != nil {
+		return fmt.Errorf("gitops.chart: %s %s: %w", loaded.Name(), loaded.Metadata.Version, err)
 	}
 
 	return nil

@@ -73,3 +73,26 @@ func TestMissingGitOpsChartIsToldBeforeAnythingIsRegistered(t *testing.T) {
 	cfg.GitOps.Provider = spec.Ptr("none")
 	assert.NoError(t, components.CheckGitOps(context.Background(), cfg, components.ChartCache{}))
 }
+
+func TestGitOpsChartForAnotherKubernetesIsRefused(t *testing.T) {
+	t.Parallel()
+
+	cfg := spec.Config{
+		Cluster: spec.Cluster{Name: spec.Ptr("test")}, GitOps: sshGitOps(), Kubernetes: spec.Kubernetes{Version: spec.Ptr("v1.33.2")},
+	}
+	cfg.GitOps.Provider = spec.Ptr("flux")
+	charts := components.ProjectCharts(t.TempDir())
+	charts.Fetch = func(_ context.Context, ch spec.Chart) ([]byte, error) {
+		path, err := chartutil.Save(&chart.Chart{Metadata: &chart.Metadata{
+			APIVersion: "v2", Name: *ch.Name, Version: *ch.Version, KubeVersion: ">=1.34.0-0",
+		}}, t.TempDir())
+		require.NoError(t, err)
+
+		return os.ReadFile(path)
+	}
+	assert.EqualError(t, components.CheckGitOps(context.Background(), cfg, charts),
+		"gitops.chart: flux2 "+components.FluxChartVersion+": the chart wants Kubernetes >=1.34.0-0, and the cluster has v1.33.2: "+
+			"choose a version of the chart that fits, or another kubernetes.version")
+	cfg.Kubernetes.Version = spec.Ptr("v1.34.0")
+	assert.NoError(t, components.CheckGitOps(context.Background(), cfg, charts))
+}

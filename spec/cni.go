@@ -28,7 +28,7 @@ type Cilium struct {
 	Pools map[string]CiliumPool `json:"pools,omitempty"`
 	// BGP announces addresses by BGP.
 	BGP *CiliumBGP `json:"bgp,omitempty"`
-	// GatewayAPI turns Gateway API on and installs its CRDs.
+	// GatewayAPI turns Gateway API on and installs its CRDs, of the release that fits the chart.
 	GatewayAPI *GatewayAPI `json:"gatewayApi,omitempty"`
 	// Hubble turns flow observation on.
 	Hubble *bool `json:"hubble,omitempty" default:"false"`
@@ -101,6 +101,19 @@ type GatewayAPI struct {
 	Version *string `json:"version,omitempty"`
 	// CRDs are URLs or project paths of the CRDs; by default the upstream release's.
 	CRDs []string `json:"crds,omitempty"`
+	// APIServer puts a Gateway in front of the Kubernetes API.
+	APIServer *GatewayAPIServer `json:"apiServer,omitempty"`
+}
+
+// GatewayAPIServer is a Gateway in front of the Kubernetes API: TLS goes through to the API servers,
+// whose certificate has the name. Bring-up and nodes do not use it: they have cluster.endpoint.
+type GatewayAPIServer struct {
+	// Hostname by which clients ask, "api.example.com".
+	Hostname string `json:"hostname"`
+	// Address of the Gateway, from one of the pools; the next free one when unset.
+	Address *string `json:"address,omitempty"`
+	// Port of the Gateway.
+	Port *int `json:"port,omitempty" min:"1" max:"65535" default:"6443"`
 }
 
 // Manifests is what the cluster gets at day 0 beside its CNI, in this order: Inline by name, Charts

@@ -50,6 +50,9 @@ func (c *Config) fillShared() {
 	ensure(&c.Kubernetes.Proxy)
 	ensure(&c.Kubernetes.Etcd)
 	ensure(&c.Kubernetes.Kubelet)
+	if Or(c.Kubernetes.Kubelet.RotateServerCertificates, false) {
+		ensure(&c.Kubernetes.Kubelet.CertificateApprover)
+	}
 	if c.UsesCilium() {
 		ensure(&c.CNI.Cilium)
 	}

@@ -94,4 +94,15 @@ type Kubelet struct {
 	NodeIPSubnets []string `json:"nodeIpSubnets,omitempty"`
 	// RotateServerCertificates makes kubelets ask for signed serving certificates.
 	RotateServerCertificates *bool `json:"rotateServerCertificates,omitempty" default:"false"`
+	// CertificateApprover signs them off: without it, logs and shells of pods do not work.
+	CertificateApprover *CertificateApprover `json:"certificateApprover,omitempty"`
+}
+
+// CertificateApprover approves what kubelets ask for with rotateServerCertificates, as a day-0 manifest:
+// github.com/alex1989hu/kubelet-serving-cert-approver.
+type CertificateApprover struct {
+	// Enabled brings it; set it to false where something else approves.
+	Enabled *bool `json:"enabled,omitempty" default:"true"`
+	// Image of the approver.
+	Image *string `json:"image,omitempty" default:"ghcr.io/alex1989hu/kubelet-serving-cert-approver:0.9.1"`
 }

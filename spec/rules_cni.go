@@ -36,9 +36,52 @@ func (r *rules) cni() {
 	}
 	r.announcements(c)
 	r.bgp(c.BGP)
-	if c.GatewayAPI != nil && c.GatewayAPI.Version != nil {
-		r.chartVersion("cni.cilium.gatewayApi.version", c.GatewayAPI.Version)
+	if c.GatewayAPI != nil {
+		r.gatewayAPI(c, *c.GatewayAPI)
 	}
+}
+
+// gatewayAPI checks the definitions' version, and what stands in front of the API servers.
+func (r *rules) gatewayAPI(c Cilium, g GatewayAPI) {
+	const at = "cni.cilium.gatewayApi"
+	if g.Version != nil {
+		r.chartVersion(at+".version", g.Version)
+	}
+	if g.Version != nil && len(g.CRDs) > 0 {
+		r.l.Addf(at+".version", "is the release of the definitions, and crds names them: keep one of the two")
+	}
+	a := g.APIServer
+	if a == nil {
+		return
+	}
+	if _, err := netip.ParseAddr(a.Hostname); err == nil || !domainForm.MatchString(a.Hostname) {
+		r.l.Addf(at+".apiServer.hostname", "%q is no name: write one such as api.example.com, which clients ask by", a.Hostname)
+	}
+	if a.Address == nil {
+		return
+	}
+	address, err := netip.ParseAddr(*a.Address)
+	if err != nil {
+		r.l.Addf(at+".apiServer.address", "%q is not an IP address", *a.Address)
+	} else if len(c.Pools) > 0 && !inPools(c.Pools, address) {
+		r.l.Addf(at+".apiServer.address", "%s is in none of the pools: choose an address of cni.cilium.pools", address)
+	}
+}
+
+// inPools says whether one of the pools has the address.
+func inPools(pools map[string]CiliumPool, a netip.Addr) bool {
+	for _, p := range pools {
+		if network, err := netip.ParsePrefix(Or(p.CIDR, "")); err == nil && network.Contains(a) {
+			return true
+		}
+		start, errStart := netip.ParseAddr(Or(p.Start, ""))
+		stop, errStop := netip.ParseAddr(Or(p.Stop, ""))
+		if errStart == nil && errStop == nil && start.Is4() == a.Is4() && !a.Less(start) && !stop.Less(a) {
+			return true
+		}
+	}
+
+	return false
 }
 
 // announcements checks who announces which LoadBalancer addresses.

@@ -86,6 +86,10 @@ func (r *rules) kubelet(k Kubelet) {
 		r.each(at, k.ExtraMounts[destination], flagForm.MatchString, "is no mount option such as bind, rshared or rw")
 	}
 	r.addresses("kubernetes.kubelet.clusterDns", k.ClusterDNS)
+	if k.CertificateApprover != nil && !Or(k.RotateServerCertificates, false) {
+		r.l.Addf("kubernetes.kubelet.certificateApprover",
+			"is for rotateServerCertificates, which is off: set it to true, or remove the approver")
+	}
 	r.selected("kubernetes.kubelet.nodeIpSubnets", k.NodeIPSubnets)
 }
 

@@ -88,6 +88,9 @@ func (r *rules) memory(at string, n NamedNode) {
 			"%d MiB would let the host shrink the guest below what Talos needs, %d MiB: raise it, or set it "+
 				"to 0", balloon, floor)
 	}
+	if n.SharedMemory != nil {
+		r.onlyRoot(at + ".sharedMemory")
+	}
 	if n.Hugepages == nil {
 		if Or(n.KeepHugepages, false) {
 			r.l.Addf(at+".keepHugepages", "needs hugepages: set them, or remove it")
@@ -95,6 +98,7 @@ func (r *rules) memory(at string, n NamedNode) {
 
 		return
 	}
+	r.onlyRoot(at + ".hugepages")
 	if !*n.NUMA {
 		r.l.Addf(at+".hugepages", "need numa: set it to true")
 	}

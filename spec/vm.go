@@ -28,11 +28,11 @@ type VM struct {
 	Memory *MiB `json:"memory,omitempty" min:"1024" default:"4096"`
 	// Balloon is the least memory in MiB that the host may shrink the guest to; 0 turns ballooning off.
 	Balloon *MiB `json:"balloon,omitempty" min:"0" default:"0"`
-	// Hugepages backs the memory with huge pages: 2 or 1024 MiB ones, or any.
+	// Hugepages backs the memory with huge pages: 2 or 1024 MiB ones, or any. Needs root@pam.
 	Hugepages *string `json:"hugepages,omitempty" enum:"2,1024,any"`
 	// KeepHugepages keeps the pages allocated after the VM stopped.
 	KeepHugepages *bool `json:"keepHugepages,omitempty"`
-	// SharedMemory in MiB is inter-VM shared memory.
+	// SharedMemory in MiB is inter-VM shared memory. Needs root@pam.
 	SharedMemory *MiB `json:"sharedMemory,omitempty" min:"1"`
 
 	// Machine is the chipset.

@@ -30,7 +30,7 @@ func (r *builder) talosSANs() []string {
 	return unique(append(nodeSANs(r.node), r.cfg.Cluster.CertSANs...))
 }
 
-// sharedSANs are the VIP and the endpoint's host.
+// sharedSANs are the VIP, the endpoint's host and the name of the Gateway in front of the API.
 func (r *builder) sharedSANs() []string {
 	var sans []string
 	if vip := spec.Or(r.cfg.Cluster.VIP, ""); vip != "" {
@@ -38,6 +38,9 @@ func (r *builder) sharedSANs() []string {
 	}
 	if endpoint, err := url.Parse(r.cfg.Endpoint()); err == nil && endpoint.Hostname() != "" {
 		sans = append(sans, endpoint.Hostname())
+	}
+	if cilium := spec.Or(r.cfg.CNI.Cilium, spec.Cilium{}); cilium.GatewayAPI != nil && cilium.GatewayAPI.APIServer != nil {
+		sans = append(sans, cilium.GatewayAPI.APIServer.Hostname)
 	}
 
 	return sans

@@ -66,6 +66,9 @@ func (in Input) cilium(ctx context.Context) ([]part, error) {
 	if announced := announcements(in.Config, settings); announced != "" {
 		parts = append(parts, part{name: "cilium-announcements", contents: announced})
 	}
+	if gateway := spec.Or(settings.GatewayAPI, spec.GatewayAPI{}); gateway.APIServer != nil {
+		parts = append(parts, part{name: "kubernetes-api-gateway", contents: apiServerGateway(*gateway.APIServer)})
+	}
 	if spec.Or(settings.DefaultDeny, false) {
 		parts = append(parts, part{name: "cilium-default-deny", contents: defaultDeny(in.Config)})
 	}
@@ -107,9 +110,12 @@ func (in Input) ciliumValues(settings spec.Cilium) (object, error) {
 	if settings.GatewayAPI != nil {
 		values["gatewayAPI"] = object{"enabled": true, "enableAlpn": true, "enableAppProtocol": true}
 	}
+	// An edit of the values takes effect: pods start anew with the settings that they read at their start.
+	operator := object{"rollOutPods": true}
 	if len(in.Config.Nodes) == 1 {
-		values["operator"] = object{"replicas": 1}
+		operator["replicas"] = 1
 	}
+	values["rollOutCiliumPods"], values["operator"] = true, operator
 	hubble := spec.Or(settings.Hubble, false)
 	values["hubble"] = object{"enabled": hubble, "relay": object{"enabled": hubble}, "ui": object{"enabled": hubble}}
 	if spec.Or(settings.Install, "chart") == "chart" {

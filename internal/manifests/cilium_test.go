@@ -128,7 +128,9 @@ func announcing(c *spec.Cilium) {
 	c.BGP = &spec.CiliumBGP{LocalASN: 64512, Peers: map[string]spec.BGPPeer{
 		"router": {Address: "10.10.1.1", ASN: 64513, Password: spec.Ptr(spec.NewSecret("s3cret"))},
 	}}
-	c.GatewayAPI = &spec.GatewayAPI{}
+	c.GatewayAPI = &spec.GatewayAPI{APIServer: &spec.GatewayAPIServer{
+		Hostname: "api.example.com", Address: spec.Ptr("10.10.1.10"), Port: spec.Ptr(6443),
+	}}
 	c.DefaultDeny = spec.Ptr(true)
 }
 
@@ -136,12 +138,14 @@ func TestCiliumObjectsFitTheChartsDefinitions(t *testing.T) {
 	t.Parallel()
 	cfg := cluster(withCilium(t, announcing))
 	all := dayZero(t, input(t, cfg))
-	require.Equal(t, []string{"001-cilium", "002-cilium-announcements", "003-cilium-default-deny"}, names(all))
+	require.Equal(t, []string{
+		"001-cilium", "002-cilium-announcements", "003-kubernetes-api-gateway", "004-cilium-default-deny",
+	}, names(all))
 	definitions := ciliumDefinitions(t)
 	checked := 0
 	for _, m := range all[1:] {
 		for _, o := range documents(t, m.Contents) {
-			if o["kind"] == "Secret" {
+			if o["kind"] == "Secret" || strings.HasPrefix(o["apiVersion"].(string), "gateway.") {
 				continue
 			}
 			validate, ok := definitions[o["apiVersion"].(string)+"/"+o["kind"].(string)]
@@ -215,4 +219,33 @@ func TestCiliumJob(t *testing.T) {
 	assert.Equal(t, "localhost", values["k8sServiceHost"])
 	find(t, objects, "ServiceAccount", "cilium-install")
 	find(t, objects, "ClusterRoleBinding", "cilium-install")
+}
+
+func TestGatewayInFrontOfTheKubernetesAPI(t *testing.T) {
+	t.Parallel()
+	all := dayZero(t, input(t, cluster(withCilium(t, announcing))))
+	objects := documents(t, all[2].Contents)
+
+	gateway := find(t, objects, "Gateway", "kubernetes-api")
+	assert.Equal(t, "cilium", at(gateway, "spec", "gatewayClassName"))
+	assert.Equal(t, []any{map[string]any{"type": "IPAddress", "value": "10.10.1.10"}}, at(gateway, "spec", "addresses"))
+	listener := at(gateway, "spec", "listeners").([]any)[0]
+	assert.Equal(t, "Passthrough", at(listener, "tls", "mode"), "clients see the API servers' own certificate")
+	assert.Equal(t, "api.example.com", at(listener, "hostname"))
+	assert.EqualValues(t, 6443, at(listener, "port"))
+	route := find(t, objects, "TLSRoute", "kubernetes-api")
+	assert.Equal(t, []any{"api.example.com"}, at(route, "spec", "hostnames"))
+	assert.Equal(t, []any{map[string]any{"name": "kubernetes", "port": float64(443)}},
+		at(at(route, "spec", "rules").([]any)[0], "backendRefs"))
+}
+
+func TestPodsOfCiliumReadEditedValues(t *testing.T) {
+	t.Parallel()
+	annotations := func(values string) any {
+		cfg := cluster(withCilium(t, func(c *spec.Cilium) { c.Chart.Values = spec.Ptr(spec.Text(values)) }))
+		objects := documents(t, dayZero(t, input(t, cfg))[0].Contents)
+
+		return at(find(t, objects, "DaemonSet", "cilium"), "spec", "template", "metadata", "annotations")
+	}
+	assert.NotEqual(t, annotations("{}"), annotations("debug: {enabled: true}"), "they start anew")
 }

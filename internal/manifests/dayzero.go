@@ -34,7 +34,7 @@ type part struct {
 }
 
 // DayZero returns the inline manifests in the order they are applied: the pod network, CoreDNS,
-// runtime classes, then the user's manifests and charts by their order. Talos applies manifests by
+// the approver of kubelets' certificates, runtime classes, then the user's manifests and charts by their order. Talos applies manifests by
 // name, so that the names are numbered. The same input gives the same bytes. Errors name the setting
 // and never quote values.
 func DayZero(ctx context.Context, in Input) ([]machineconfig.Manifest, error) {
@@ -42,7 +42,9 @@ func DayZero(ctx context.Context, in Input) ([]machineconfig.Manifest, error) {
 		parts []part
 		errs  []error
 	)
-	for _, step := range []func(context.Context) ([]part, error){in.network, in.coreDNS, in.runtimeClasses, in.ordered} {
+	for _, step := range []func(context.Context) ([]part, error){
+		in.network, in.coreDNS, in.certificateApprover, in.runtimeClasses, in.ordered,
+	} {
 		more, err := step(ctx)
 		parts = append(parts, more...)
 		errs = append(errs, err)
@@ -143,6 +145,9 @@ func (in Input) chart(ctx context.Context, name string, c spec.DayZeroChart) (st
 	})
 	if err != nil {
 		return "", err
+	}
+	if text, err = inNamespace(text, namespace); err != nil {
+		return "", fmt.Errorf("reading what chart %s rendered: %w", loaded.Name(), err)
 	}
 	if spec.Or(c.CreateNamespace, true) && namespace != "default" && !strings.HasPrefix(namespace, "kube-") {
 		text = namespaceObject(namespace) + text

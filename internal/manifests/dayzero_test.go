@@ -191,3 +191,65 @@ func TestCoreDNSIsReplacedWhole(t *testing.T) {
 	find(t, objects, "ClusterRoleBinding", "system:coredns")
 	find(t, objects, "ServiceAccount", "coredns")
 }
+
+func TestApproverOfKubeletsCertificates(t *testing.T) {
+	t.Parallel()
+	rotating := func(approver *spec.CertificateApprover) func(*spec.Config) {
+		return func(c *spec.Config) {
+			c.Kubernetes.Kubelet = &spec.Kubelet{RotateServerCertificates: spec.Ptr(true), CertificateApprover: approver}
+		}
+	}
+	all := dayZero(t, manifests.Input{Config: cluster(rotating(nil))})
+	require.Equal(t, []string{"001-kubelet-serving-cert-approver"}, names(all))
+	objects := documents(t, all[0].Contents)
+	pod := at(find(t, objects, "Deployment", "kubelet-serving-cert-approver"), "spec", "template", "spec")
+	assert.Equal(t, "ghcr.io/alex1989hu/kubelet-serving-cert-approver:0.9.1", at(at(pod, "containers").([]any)[0], "image"))
+	role := find(t, objects, "ClusterRole", "kubelet-serving-cert-approver")
+	assert.Contains(t, at(role, "rules"), map[string]any{
+		"apiGroups": []any{"certificates.k8s.io"}, "resources": []any{"signers"}, "verbs": []any{"approve"},
+		"resourceNames": []any{"kubernetes.io/kubelet-serving"},
+	}, "no other certificate is signed off")
+
+	assert.Empty(t, dayZero(t, manifests.Input{Config: cluster(rotating(&spec.CertificateApprover{Enabled: spec.Ptr(false)}))}))
+	assert.Empty(t, dayZero(t, manifests.Input{Config: cluster()}))
+}
+
+func TestChartsObjectsLiveInTheReleasesNamespace(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	writeChart(t, dir, "scopes", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: bare\n---\n"+
+		"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: own\n  namespace: other\n---\n"+
+		"apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata:\n  name: wide\n---\n"+
+		"apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata:\n  name: as.example.com\n"+
+		"spec: {group: example.com, scope: Namespaced, names: {kind: A}}\n---\n"+
+		"apiVersion: example.com/v1\nkind: A\nmetadata:\n  name: defined\n---\n"+
+		"apiVersion: example.com/v1\nkind: B\nmetadata:\n  name: unknown\n")
+	cfg := cluster(func(c *spec.Config) {
+		c.Manifests.Charts = map[string]spec.DayZeroChart{"c": {
+			Chart: spec.Chart{Repository: spec.Ptr("."), Name: spec.Ptr("scopes")}, Namespace: spec.Ptr("mine"),
+		}}
+	})
+	objects := documents(t, dayZero(t, manifests.Input{Config: cfg, Charts: manifests.Cache{ProjectDir: dir}})[0].Contents)
+	for name, want := range map[[2]string]any{
+		{"ConfigMap", "bare"}: "mine", {"ConfigMap", "own"}: "other", {"ClusterRole", "wide"}: nil,
+		{"CustomResourceDefinition", "as.example.com"}: nil, {"A", "defined"}: "mine", {"B", "unknown"}: nil,
+	} {
+		assert.Equal(t, want, at(find(t, objects, name[0], name[1]), "metadata", "namespace"), name)
+	}
+}
+
+func TestChartForAnotherKubernetesIsRefused(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	writeChart(t, dir, "newer", "")
+	path := filepath.Join(dir, "newer", "Chart.yaml")
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(path, append(text, "kubeVersion: '>=1.36.0-0'\n"...), 0o600))
+	cfg := cluster(func(c *spec.Config) {
+		c.Manifests.Charts = map[string]spec.DayZeroChart{"c": {Chart: spec.Chart{Repository: spec.Ptr("."), Name: spec.Ptr("newer")}}}
+	})
+	_, err = manifests.DayZero(context.Background(), manifests.Input{Config: cfg, Charts: manifests.Cache{ProjectDir: dir}})
+	assert.EqualError(t, err, "manifests.charts.c: rendering chart newer 1.2.3: the chart wants Kubernetes >=1.36.0-0, "+
+		"and the cluster has v1.35.0: choose a version of the chart that fits, or another kubernetes.version")
+}

@@ -96,3 +96,33 @@ func gatewayVersion(chart string) (string, error) {
 		return "", fmt.Errorf("say which release of the Gateway API fits Cilium %s", chart)
 	}
 }
+
+// apiServerGateway puts a Gateway in front of the Kubernetes API. TLS goes through, so that clients see
+// the API servers' own certificate and show them theirs.
+func apiServerGateway(a spec.GatewayAPIServer) string {
+	const name, namespace = "kubernetes-api", "default" // where the service kubernetes is
+	meta := func() object { return object{"name": name, "namespace": namespace} }
+	gateway := object{
+		"gatewayClassName": "cilium",
+		"listeners": list{object{
+			"name": "api", "protocol": "TLS", "port": spec.Or(a.Port, 6443), "hostname": a.Hostname,
+			"tls":           object{"mode": "Passthrough"},
+			"allowedRoutes": object{"namespaces": object{"from": "Same"}},
+		}},
+	}
+	if a.Address != nil {
+		gateway["addresses"] = list{object{"type": "IPAddress", "value": *a.Address}}
+	}
+
+	return mustYAML(object{
+		"apiVersion": "gateway.networking.k8s.io/v1", "kind": "Gateway", "metadata": meta(), "spec": gateway,
+	}) + mustYAML(object{
+		// The newest version of the kind that every release has which Cilium names.
+		"apiVersion": "gateway.networking.k8s.io/v1alpha2", "kind": "TLSRoute", "metadata": meta(),
+		"spec": object{
+			"parentRefs": list{object{"name": name}},
+			"hostnames":  list{a.Hostname},
+			"rules":      list{object{"backendRefs": list{object{"name": "kubernetes", "port": 443}}}},
+		},
+	})
+}

@@ -62,6 +62,9 @@ func render(c *chart.Chart, r Release) (string, error) {
 
 // renderOnce renders a chart.
 func renderOnce(c *chart.Chart, r Release) (string, error) {
+	if err := FitsKubernetes(c, r.Kubernetes); err != nil {
+		return "", err
+	}
 	version, err := chartutil.ParseKubeVersion(r.Kubernetes)
 	if err != nil {
 		return "", fmt.Errorf("reading the Kubernetes version: %w", err)
@@ -69,9 +72,6 @@ func renderOnce(c *chart.Chart, r Release) (string, error) {
 	capabilities := chartutil.DefaultCapabilities.Copy()
 	capabilities.KubeVersion = *version
 	capabilities.APIVersions = append(slices.Clone(capabilities.APIVersions), r.APIs...)
-	if wanted := c.Metadata.KubeVersion; wanted != "" && !chartutil.IsCompatibleRange(wanted, version.String()) {
-		return "", fmt.Errorf("the chart wants Kubernetes %s, and the cluster has %s", wanted, version)
-	}
 	values := mergeValues(object{}, r.Values)
 	if err := chartutil.ProcessDependenciesWithMerge(c, values); err != nil {
 		return "", fmt.Errorf("reading its dependencies: %w", err)

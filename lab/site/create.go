@@ -198,7 +198,9 @@ func checkRoot(params map[string]string, user string) error {
 	for _, k := range slices.Sorted(maps.Keys(params)) {
 		v := params[k]
 		switch {
-		case k == "args" || k == "hookscript" || k == "affinity" || k == "arch" || k == "lock" || k == "vmstate":
+		case slices.Contains([]string{
+			"affinity", "arch", "args", "hookscript", "hugepages", "ivshmem", "keephugepages", "lock", "vmstate",
+		}, k):
 			return dief("only root can set '%s' config", k)
 		case strings.HasPrefix(k, "hostpci"):
 			if p := parseProps("host", v); p.get("mapping") == "" {
