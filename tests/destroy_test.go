@@ -22,12 +22,13 @@ func TestDestroyWhateverIsThere(t *testing.T) {
 	s := newSite(t)
 	s.create("small")
 
-	for _, op := range []string{"pve.qmstart", "talos.install", "talos.bootstrap"} {
-		s.killedBefore(op, "small", s.small())
-		s.unlock("small")
-		s.destroys()
-	}
+	s.killedBefore("talos.bootstrap", "small", s.small())
+	s.unlock("small")
+	s.destroys()
 
+	// A run that is killed while Proxmox VE makes VMs leaves some that no state knows: up clears them away.
+	s.killedBefore("pve.qmstart", "small", s.small())
+	s.unlock("small")
 	c := s.up("small", s.small())
 	for id := 301; id <= 303; id++ {
 		s.power(id, "stop", "stopped")
