@@ -63,8 +63,9 @@ bin/charts: $(wildcard lab/charts/*) $(wildcard lab/cmd/lab-charts/*.go)
 
 # The genuine controllers of Flux, which only `make e2e` needs: about ten minutes on two cores.
 FLUX_CONTROLLERS := source-controller kustomize-controller
-bin/flux-controllers: tools/flux/go.mod hack/build.sh
+bin/flux-controllers: tools/flux/go.mod $(wildcard tools/flux/encrypt/*.go) hack/build.sh
 	@for c in $(FLUX_CONTROLLERS); do hack/build.sh $$c tools/flux $@/$$c github.com/fluxcd/$$c; done
+	@hack/build.sh encrypt tools/flux $@/encrypt ./encrypt
 	@touch $@
 
 # Compiled here with progress, so that `pulumi up` finds every module and package in Go's caches.

@@ -191,6 +191,8 @@ func machinesOf(nodes map[string]*components.ProxmoxNode) map[string]pulumi.Reso
 type handedOver struct {
 	// deployKey is the public key that the git host must allow to read; empty without an SSH key.
 	deployKey pulumi.StringInput
+	// byHand says where the key was allowed by hand; empty where it is registered, or there is none.
+	byHand string
 	// ageRecipient is what secrets in the repository are encrypted for; nil without SOPS.
 	ageRecipient pulumi.StringInput
 }
@@ -200,15 +202,20 @@ func handToGit(
 	ctx *pulumi.Context, cfg spec.Config, cluster *components.TalosCluster, charts components.ChartCache,
 ) (handedOver, error) {
 	name := *cfg.Cluster.Name
+	before, err := components.RememberGitOps(ctx, name+"-gitops", cfg.GitOps, cluster.Kubeconfig, cluster.Ready)
+	if err != nil {
+		return handedOver{}, err
+	}
+	after := []pulumi.Resource{before}
 	switch *cfg.GitOps.Provider {
 	case "flux":
 		flux, err := components.NewFluxBootstrap(ctx, name+"-flux", &components.FluxBootstrapArgs{
-			ClusterName: name, Kubeconfig: cluster.Kubeconfig, Cluster: cluster, GitOps: cfg.GitOps, Charts: charts,
+			ClusterName: name, Kubeconfig: cluster.Kubeconfig, Cluster: cluster, GitOps: cfg.GitOps, Charts: charts, After: after,
 		})
 		if err != nil {
 			return handedOver{}, err
 		}
-		made := handedOver{deployKey: flux.PublicKey}
+		made := handedOver{deployKey: flux.PublicKey, byHand: allowedByHand(cfg.GitOps.Git)}
 		if cfg.GitOps.SOPS != nil {
 			made.ageRecipient = flux.AgeRecipient
 		}
@@ -216,16 +223,26 @@ func handToGit(
 		return made, nil
 	case "argocd":
 		argo, err := components.NewArgoBootstrap(ctx, name+"-argocd", &components.ArgoBootstrapArgs{
-			ClusterName: name, Kubeconfig: cluster.Kubeconfig, Cluster: cluster, GitOps: cfg.GitOps, Charts: charts,
+			ClusterName: name, Kubeconfig: cluster.Kubeconfig, Cluster: cluster, GitOps: cfg.GitOps, Charts: charts, After: after,
 		})
 		if err != nil {
 			return handedOver{}, err
 		}
 
-		return handedOver{deployKey: argo.PublicKey}, nil
+		return handedOver{deployKey: argo.PublicKey, byHand: allowedByHand(cfg.GitOps.Git)}, nil
 	default:
 		return handedOver{deployKey: pulumi.String("")}, nil
 	}
+}
+
+// allowedByHand says what a destroy leaves behind: it shows the outputs that go with the stack. Empty
+// where the key is registered by the stack, or there is none.
+func allowedByHand(g spec.Git) string {
+	if g.Auth == nil || spec.Or(g.Auth.Type, "") != "ssh" || g.Auth.Register != nil {
+		return ""
+	}
+
+	return "the deploy key is allowed by hand at " + spec.Or(g.URL, "") + ", and `pulumi destroy` leaves it there"
 }
 
 // export says what the stack made; kubeconfig and talosconfig are secrets.
@@ -242,6 +259,9 @@ func export(ctx *pulumi.Context, cfg spec.Config, cluster *components.TalosClust
 		ctx.Export("ageRecipient", git.ageRecipient)
 	}
 	ctx.Export("deployKey", git.deployKey)
+	if git.byHand != "" {
+		ctx.Export("deployKeyStays", pulumi.String(git.byHand))
+	}
 	ctx.Export("endpoint", cluster.Endpoint)
 	ctx.Export("kubeconfig", cluster.Kubeconfig)
 	ctx.Export("nodes", nodes)

@@ -86,6 +86,10 @@ var dayCases = map[string]keyCase{
 	"gitops.git.auth.githubApp.installationId": {value: "'1'", without: "'2'", given: flux + "\n---\ngitops:\n  git: {auth: {type: githubApp, githubApp: {id: '3', privateKey: '@SSHKEY'}}}"},
 	"gitops.git.auth.githubApp.privateKey":     {value: "'@SSHKEY'", without: "'@OTHERKEY'", given: flux + "\n---\ngitops:\n  git: {auth: {type: githubApp, githubApp: {id: '3', installationId: '1'}}}"},
 	"gitops.git.auth.githubApp.baseUrl":        {value: "https://api.example.com", given: flux + "\n---\ngitops:\n  git: {auth: {type: githubApp, githubApp: {id: '3', installationId: '1', privateKey: '@SSHKEY'}}}"},
+	"gitops.git.auth.register.kind":            {value: "forgejo", without: "github", given: registered},
+	"gitops.git.auth.register.url":             {value: "https://api.example.com/v1", given: registered},
+	"gitops.git.auth.register.token":           {without: "other-secret", given: registered},
+	"gitops.await":                             {given: flux},
 	"gitops.destinationNamespace":              {given: flux},
 	"gitops.sops.ageKey":                       {value: "'@AGE'", given: flux + "\n---\ngitops:\n  sops: {}"},
 	"gitops.sops.secretName":                   {given: flux},
@@ -102,5 +106,6 @@ const (
 	namespace  = "{apiVersion: v1, kind: Namespace, metadata: {name: one}}"
 	knownHost  = "git.example.com ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBKbi6TI+As1UypzxqMHv/Exy7MuzNFJ5OZqVnvwn8bl"
 	flux       = "gitops:\n  provider: flux\n  chart: {version: 2.18.2}\n  git: {url: 'https://git.example.com/a/b.git'}"
+	registered = sshFlux + "\n---\ngitops: {git: {auth: {register: {kind: gitea, token: a-secret}}}}"
 	sshFlux    = "gitops: {provider: flux, chart: {version: 2.18.2}, git: {url: 'ssh://git@git.example.com/a/b.git', auth: {type: ssh, knownHosts: '" + knownHost + "'}}}"
 )

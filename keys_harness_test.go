@@ -192,7 +192,8 @@ func fingerprint(t *testing.T, args pulumi.MockResourceArgs) string {
 	t.Helper()
 	request, ok := proto.Clone(args.RegisterRPC).(*pulumirpc.RegisterResourceRequest)
 	require.True(t, ok)
-	remembers := strings.HasSuffix(args.Name, "-ready") || strings.HasSuffix(args.Name, "-guard")
+	remembers := strings.HasSuffix(args.Name, "-ready") || strings.HasSuffix(args.Name, "-guard") ||
+		strings.HasSuffix(args.Name, "-gitops")
 	if args.TypeToken == "pulumi:index:Stash" && (remembers || slices.Contains(request.GetIgnoreChanges(), "input")) {
 		request.Object = nil
 	}

@@ -5,6 +5,7 @@ package components
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/pulumi/pulumi-kubernetes/sdk/v4/go/kubernetes"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
@@ -31,6 +32,8 @@ type ArgoBootstrapArgs struct {
 	// Charts keeps the chart's archive ([ProjectCharts]), so that a plan needs no network. Without it the
 	// Kubernetes provider asks the repository at every plan, and checks no digest.
 	Charts ChartCache
+	// After is what comes first: what [RememberGitOps] returned.
+	After []pulumi.Resource
 }
 
 // ArgoBootstrap is Argo CD in a cluster, following a repository. It never writes to git. Nothing waits
@@ -66,7 +69,7 @@ func NewArgoBootstrap(
 	if err != nil {
 		return nil, err
 	}
-	if err := (&argoBuilder{start, args.ClusterName}).build(a, values); err != nil {
+	if err := (&argoBuilder{start, args.ClusterName}).build(a, args.After, values); err != nil {
 		return nil, err
 	}
 
@@ -80,21 +83,27 @@ type argoBuilder struct {
 	clusterName string
 }
 
-func (b *argoBuilder) build(a *ArgoBootstrap, values map[string]any) error {
-	before := []pulumi.Resource{}
+func (b *argoBuilder) build(a *ArgoBootstrap, before []pulumi.Resource, values map[string]any) error {
+	before = slices.Clone(before)
 	if !atDayZero(b.g) {
-		namespace, err := namespaceObject(*b.g.Namespace).register(b.ctx, b.name+"-namespace", b.into...)
+		namespace, err := namespaceObject(*b.g.Namespace).register(b.ctx, b.name+"-namespace", b.kept()...)
 		if err != nil {
 			return err
 		}
 		before = append(before, namespace)
 	}
 	secret, err := b.gitSecret(a, before)
+	if err != nil {
+		return err
+	}
+	registered, err := b.register(b.clusterName, a.PublicKey)
 	if err != nil || atDayZero(b.g) {
 		return err
 	}
-	if secret != nil {
-		before = append(before, secret)
+	for _, first := range []pulumi.Resource{secret, registered} {
+		if first != nil {
+			before = append(before, first)
+		}
 	}
 	release, err := registerRelease(b.ctx, b.name+"-release", argoRelease, *b.g.Namespace, b.charts, b.g.Chart, values, b.after(before...)...)
 	if err != nil || b.g.Git.URL == nil {

@@ -5,6 +5,7 @@ package components
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/pulumi/pulumi-kubernetes/sdk/v4/go/kubernetes"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
@@ -29,10 +30,14 @@ type FluxBootstrapArgs struct {
 	// Charts keeps the chart's archive ([ProjectCharts]), so that a plan needs no network. Without it the
 	// Kubernetes provider asks the repository at every plan, and checks no digest.
 	Charts ChartCache
+	// After is what comes first: what [RememberGitOps] returned.
+	After []pulumi.Resource
 }
 
-// FluxBootstrap is Flux in a cluster, following a repository. It never writes to git. Nothing waits
-// for the repository: an unreachable git host does not hold up a run, Flux goes on trying.
+// FluxBootstrap is Flux in a cluster, following a repository. It never writes to git. Unless
+// GitOps.Await is set, nothing waits for the repository: an unreachable git host does not hold up a
+// run, Flux goes on trying. Once removed, it leaves what it applied running, and with it its namespace,
+// its kinds and its objects: to take those away would take away what they stand for.
 type FluxBootstrap struct {
 	pulumi.ResourceState
 
@@ -67,7 +72,7 @@ func NewFluxBootstrap(
 	if err != nil {
 		return nil, err
 	}
-	if err := (&fluxBuilder{start}).build(f, values); err != nil {
+	if err := (&fluxBuilder{start}).build(f, args, values); err != nil {
 		return nil, err
 	}
 
@@ -77,10 +82,10 @@ func NewFluxBootstrap(
 // fluxBuilder registers the children of one [FluxBootstrap].
 type fluxBuilder struct{ *gitOpsBuilder }
 
-func (b *fluxBuilder) build(f *FluxBootstrap, values map[string]any) error {
-	before := []pulumi.Resource{}
+func (b *fluxBuilder) build(f *FluxBootstrap, args *FluxBootstrapArgs, values map[string]any) error {
+	before := slices.Clone(args.After)
 	if *b.g.Method != "inline" {
-		namespace, err := namespaceObject(*b.g.Namespace).register(b.ctx, b.name+"-namespace", b.into...)
+		namespace, err := namespaceObject(*b.g.Namespace).register(b.ctx, b.name+"-namespace", b.kept()...)
 		if err != nil {
 			return err
 		}
@@ -94,62 +99,81 @@ func (b *fluxBuilder) build(f *FluxBootstrap, values map[string]any) error {
 	if err != nil {
 		return err
 	}
-	for _, secret := range []pulumi.Resource{auth, sops} {
-		if secret != nil {
-			before = append(before, secret)
+	registered, err := b.register(args.ClusterName, f.PublicKey)
+	if err != nil {
+		return err
+	}
+	for _, first := range []pulumi.Resource{auth, sops, registered} {
+		if first != nil {
+			before = append(before, first)
 		}
 	}
+	following, err := b.install(values, before)
+	if err != nil {
+		return err
+	}
+
+	return b.await(args.Kubeconfig, f.PublicKey, append(before, following...))
+}
+
+// install registers Flux and what makes it follow the repository, and returns the latter.
+func (b *fluxBuilder) install(values map[string]any, before []pulumi.Resource) ([]pulumi.Resource, error) {
 	switch *b.g.Method {
 	case "operator":
 		return b.operator(values, before)
 	case "inline":
-		return nil
+		return nil, nil
 	default:
 		return b.chart(values, before)
 	}
 }
 
 // chart installs Flux's community chart and makes Flux follow the repository.
-func (b *fluxBuilder) chart(values map[string]any, before []pulumi.Resource) error {
+func (b *fluxBuilder) chart(values map[string]any, before []pulumi.Resource) ([]pulumi.Resource, error) {
 	release, err := registerRelease(b.ctx, b.name+"-release", "flux2", *b.g.Namespace, b.charts, b.g.Chart, values, b.after(before...)...)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if b.g.Git.URL == nil {
-		return nil
+		return nil, nil
 	}
 	repository, err := object{
 		apiVersion: gitRepositoryVersion, kind: "GitRepository", namespace: *b.g.Namespace, name: fluxObject,
 		fields: kubernetes.UntypedArgs{"spec": pulumi.ToMap(gitRepositorySpec(b.g))},
-	}.register(b.ctx, b.name+"-repository", b.after(release)...)
+	}.register(b.ctx, b.name+"-repository", b.kept(release)...)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	_, err = object{
+	kustomization, err := object{
 		apiVersion: kustomizationVersion, kind: "Kustomization", namespace: *b.g.Namespace, name: fluxObject,
 		fields: kubernetes.UntypedArgs{"spec": pulumi.ToMap(kustomizationSpec(b.g))},
-	}.register(b.ctx, b.name+"-kustomization", b.after(release, repository)...)
+	}.register(b.ctx, b.name+"-kustomization", b.kept(release, repository)...)
+	if err != nil {
+		return nil, err
+	}
 
-	return err
+	return []pulumi.Resource{repository, kustomization}, nil
 }
 
 // operator installs the Flux operator and asks it for a Flux that follows the repository. On removal
 // the instance goes first, while its operator still runs, and cleans up after itself.
-func (b *fluxBuilder) operator(values map[string]any, before []pulumi.Resource) error {
+func (b *fluxBuilder) operator(values map[string]any, before []pulumi.Resource) ([]pulumi.Resource, error) {
 	release, err := registerRelease(b.ctx, b.name+"-release", "flux-operator", *b.g.Namespace, b.charts, b.g.Chart, values,
 		b.after(before...)...)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	instance, err := fluxInstanceSpec(b.g)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	_, err = object{
-		// The operator knows one instance, by this name.
-		apiVersion: "fluxcd.controlplane.io/v1", kind: "FluxInstance", namespace: *b.g.Namespace, name: "flux",
+	made, err := object{
+		apiVersion: fluxInstanceVersion, kind: "FluxInstance", namespace: *b.g.Namespace, name: fluxInstanceName,
 		fields: kubernetes.UntypedArgs{"spec": pulumi.ToMap(instance)},
 	}.register(b.ctx, b.name+"-instance", b.after(release)...)
+	if err != nil {
+		return nil, err
+	}
 
-	return err
+	return []pulumi.Resource{made}, nil
 }

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"filippo.io/age"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
@@ -290,5 +291,39 @@ func TestComponentsImportOnlyLightPartsOfTheKubernetesSDK(t *testing.T) {
 	const sdk = "github.com/pulumi/pulumi-kubernetes/sdk/v4/go/kubernetes"
 	for _, heavy := range []string{"/core/v1", "/helm/v3", "/yaml/v2", "/apps/v1"} {
 		assert.NotContains(t, strings.Split(string(out), "\n"), sdk+heavy, "it would take minutes to compile")
+	}
+}
+
+func TestFluxBootstrapLeavesWhatStandsForWorkloads(t *testing.T) {
+	t.Parallel()
+
+	m, err := handOver(t, false, sshGitOps())
+	require.NoError(t, err)
+	for _, name := range []string{"flux-namespace", "flux-repository", "flux-kustomization"} {
+		assert.True(t, m.Register(name).GetRetainOnDelete(), "%s stays when Flux goes: with it would go what it stands for", name)
+	}
+	assert.False(t, m.Register("flux-git").GetRetainOnDelete(), "the credentials go")
+	assert.True(t, m.Register("flux-release").GetDeleteBeforeReplace(), "two charts have objects of the same names")
+	assert.Contains(t, jsonOf(t, m, "flux-release", "values"), `"crds":{"annotations":{"helm.sh/resource-policy":"keep"}}`)
+}
+
+func TestFluxBootstrapAwaitsOnlyWhenAsked(t *testing.T) {
+	t.Parallel()
+
+	m, err := handOver(t, true, sshGitOps())
+	require.NoError(t, err)
+	_, ok := m.Get("flux-applied")
+	assert.False(t, ok)
+
+	for _, method := range []string{"chart", "operator", "inline"} {
+		g := sshGitOps()
+		g.Method, g.Await = &method, spec.Ptr(spec.Duration(time.Minute))
+		m, err = handOver(t, true, g)
+		require.NoError(t, err)
+		_, ok = m.Get("flux-applied")
+		assert.True(t, ok, method)
+		hooks := m.Register("flux-applied").GetHooks()
+		assert.Len(t, hooks.GetBeforeCreate(), 1)
+		assert.Equal(t, hooks.GetBeforeCreate(), hooks.GetBeforeUpdate())
 	}
 }

@@ -29,6 +29,9 @@ const (
 
 	gitRepositoryVersion = "source.toolkit.fluxcd.io/v1"
 	kustomizationVersion = "kustomize.toolkit.fluxcd.io/v1"
+	fluxInstanceVersion  = "fluxcd.controlplane.io/v1"
+	// The operator knows one instance, by this name.
+	fluxInstanceName = "flux"
 )
 
 // fluxControllers are Flux's controllers and what the community chart calls them.
@@ -71,6 +74,9 @@ func fluxValues(g spec.GitOps) map[string]any {
 	if *g.Method == "operator" {
 		return values
 	}
+	// The kinds stay when the release goes: with them would go every object of theirs, and with those,
+	// as long as a controller still runs, everything that they applied.
+	values["crds"] = map[string]any{"annotations": map[string]any{"helm.sh/resource-policy": "keep"}}
 	for component, key := range fluxControllers {
 		settings := map[string]any{}
 		if len(g.Components) > 0 {

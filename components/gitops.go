@@ -19,6 +19,8 @@ type gitOpsBuilder struct {
 	g      spec.GitOps
 	charts ChartCache
 	into   []pulumi.ResourceOption
+	// outside are the options of what does not go with the cluster.
+	outside []pulumi.ResourceOption
 }
 
 // startGitOps registers the component itself, which goes with its cluster, and the provider that all
@@ -28,6 +30,10 @@ func startGitOps(
 	clusterName string, kubeconfig pulumi.StringInput, cluster pulumi.Resource, g spec.GitOps, charts ChartCache,
 	opts []pulumi.ResourceOption,
 ) (*gitOpsBuilder, error) {
+	var outside []pulumi.ResourceOption
+	if given, err := pulumi.NewResourceOptions(opts...); err == nil && given.Parent != nil {
+		outside = append(outside, pulumi.Parent(given.Parent))
+	}
 	if cluster != nil {
 		opts = append(opts[:len(opts):len(opts)], pulumi.DeletedWith(cluster))
 	}
@@ -40,13 +46,19 @@ func startGitOps(
 	}
 
 	return &gitOpsBuilder{
-		ctx: ctx, name: name, g: g, charts: charts, into: []pulumi.ResourceOption{pulumi.Parent(component), pulumi.Provider(provider)},
+		ctx: ctx, name: name, g: g, charts: charts, outside: outside, into: []pulumi.ResourceOption{pulumi.Parent(component), pulumi.Provider(provider)},
 	}, nil
 }
 
 // after are the options of a child that comes after others.
 func (b *gitOpsBuilder) after(before ...pulumi.Resource) []pulumi.ResourceOption {
 	return append(b.into[:len(b.into):len(b.into)], pulumi.DependsOn(before))
+}
+
+// kept are the options of a child that comes after others and stays in the cluster when nobody asks for
+// it any more.
+func (b *gitOpsBuilder) kept(before ...pulumi.Resource) []pulumi.ResourceOption {
+	return append(b.after(before...), pulumi.RetainOnDelete(true))
 }
 
 // atDayZero says whether Talos installs the controller at bootstrap.

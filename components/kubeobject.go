@@ -111,9 +111,10 @@ func registerRelease(
 		args["repositoryOpts"] = options
 	}
 
+	// Another chart brings objects of the same names, which Helm does not take over from a release.
+	opts = append(opts, pulumi.Version(KubernetesProviderVersion), pulumi.DeleteBeforeReplace(true))
 	r := &helmRelease{}
-	if err := ctx.RegisterResource(releaseType, resource, args, r,
-		append(opts, pulumi.Version(KubernetesProviderVersion))...); err != nil {
+	if err := ctx.RegisterResource(releaseType, resource, args, r, opts...); err != nil {
 		return nil, fmt.Errorf("registering release %q: %w", name, err)
 	}
 

@@ -27,6 +27,10 @@ type GitOps struct {
 	DestinationNamespace *string `json:"destinationNamespace,omitempty"`
 	// SOPS decrypts secrets with an age key. Not for Argo CD.
 	SOPS *SOPS `json:"sops,omitempty"`
+	// Await is how long `up` waits until Flux has read the repository and applied the path, as git.wait
+	// has it; `up` ends with what Flux says when it cannot. Nothing waits when unset: an unreachable git
+	// host then does not hold up a run. Not for Argo CD.
+	Await *Duration `json:"await,omitempty"`
 	// DayZero installs Argo CD through Talos at bootstrap; for Flux see Method.
 	DayZero *bool `json:"dayZero,omitempty" default:"false"`
 }
@@ -64,7 +68,7 @@ type GitAuth struct {
 	// Type of credential. An ssh key is generated once unless PrivateKey is given.
 	Type *string `json:"type,omitempty" enum:"ssh,token,basic,githubApp"`
 	// PrivateKey for ssh, in OpenSSH form. The public half is the stack's output deployKey: allow it read
-	// access on the git host.
+	// access on the git host, unless Register does.
 	PrivateKey *Secret `json:"privateKey,omitempty"`
 	// KnownHosts of the git host, as in ~/.ssh/known_hosts. Required for ssh.
 	KnownHosts *string `json:"knownHosts,omitempty"`
@@ -76,6 +80,19 @@ type GitAuth struct {
 	CA *Text `json:"ca,omitempty"`
 	// GitHubApp credentials.
 	GitHubApp *GitHubApp `json:"githubApp,omitempty"`
+	// Register registers the public half of the ssh key with the repository, for reading alone, and
+	// takes it away with the stack.
+	Register *DeployKeyHost `json:"register,omitempty"`
+}
+
+// DeployKeyHost is where a deploy key is registered.
+type DeployKeyHost struct {
+	// Kind of git host.
+	Kind string `json:"kind" enum:"gitea,forgejo,github,gitlab"`
+	// URL of its API, such as https://git.example.com/api/v1; derived from the repository's when unset.
+	URL *string `json:"url,omitempty"`
+	// Token that may administer the repository's deploy keys.
+	Token Secret `json:"token"`
 }
 
 // GitHubApp credentials.

@@ -17,6 +17,7 @@ func (g GitOps) CheckArgoCD(at string, l *check.List) {
 		{"registry", "holds images of Flux, and the provider is argocd: give global.image.repository in chart.values", g.Registry != nil},
 		{"components", "are those of Flux, and the provider is argocd: remove them", len(g.Components) > 0},
 		{"sops", "works with Flux, and the provider is argocd: remove it", g.SOPS != nil},
+		{"await", "asks Flux, and the provider is argocd: remove it", g.Await != nil},
 		{"git.syncInterval", "is a setting of Flux; Argo CD corrects drift when it sees it: remove it", g.Git.SyncInterval != nil},
 		{"git.timeout", "is a setting of Flux, and the provider is argocd: remove it", g.Git.Timeout != nil},
 		{"git.wait", "is a setting of Flux; Argo CD always watches the health of what it applied: remove it", g.Git.Wait != nil},

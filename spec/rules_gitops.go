@@ -47,6 +47,7 @@ func (r *rules) gitops() {
 	}
 	r.gitopsMethod(g)
 	r.git(g.Git)
+	r.positive("gitops.await", g.Await)
 	if g.SOPS != nil {
 		r.sops(*g.SOPS)
 	}
@@ -175,6 +176,9 @@ func (r *rules) gitAuth(g Git) {
 	case (kind == "token" || kind == "basic") && a.Password == nil:
 		r.l.Addf(at+".password", "is required with type %s", kind)
 	}
+	if a.Register != nil {
+		r.deployKeyHost(at+".register", g, *a.Register)
+	}
 	r.certificate(at+".ca", a.CA)
 	if app := a.GitHubApp; app != nil && app.BaseURL != nil {
 		if _, ok := webURL(*app.BaseURL, "https"); !ok {
@@ -186,17 +190,35 @@ func (r *rules) gitAuth(g Git) {
 // authFields records fields that another type of credential has.
 func (r *rules) authFields(at, kind string, a GitAuth) {
 	allowed := map[string][]string{
-		"ssh": {"privateKey", "knownHosts"}, "token": {"username", "password", "ca"},
+		"ssh": {"privateKey", "knownHosts", "register"}, "token": {"username", "password", "ca"},
 		"basic": {"username", "password", "ca"}, "githubApp": {"githubApp", "ca"},
 	}[kind]
 	for name, used := range map[string]bool{
 		"privateKey": a.PrivateKey != nil, "knownHosts": a.KnownHosts != nil, "username": a.Username != nil, "password": a.Password != nil,
-		"ca": a.CA != nil, "githubApp": a.GitHubApp != nil,
+		"ca": a.CA != nil, "githubApp": a.GitHubApp != nil, "register": a.Register != nil,
 	} {
 		if used && !slices.Contains(allowed, name) {
 			r.l.Addf(check.Join(at, name), "does not go with type %s: remove it", kind)
 		}
 	}
+}
+
+// deployKeyHost checks where the deploy key is registered.
+func (r *rules) deployKeyHost(at string, g Git, h DeployKeyHost) {
+	if h.URL != nil {
+		if _, ok := webURL(*h.URL, "https"); !ok {
+			r.l.Addf(at+".url", "%q is no https:// URL of an API", *h.URL)
+		}
+	}
+	u, ok := webURL(Or(g.URL, ""), "ssh")
+	if ok && h.Kind != "gitlab" && strings.Count(RepositoryPath(u.Path), "/") != 1 {
+		r.l.Addf(at+".kind", "%s has repositories by owner and name, and gitops.git.url is %q", h.Kind, *g.URL)
+	}
+}
+
+// RepositoryPath is what a git host calls the repository at a URL's path: "lab/demo".
+func RepositoryPath(urlPath string) string {
+	return strings.TrimSuffix(strings.Trim(urlPath, "/"), ".git")
 }
 
 // sshAuth checks the key and the host keys of the git host.

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"sync"
 	"time"
 
@@ -116,9 +115,8 @@ func (r *Remote) restConfig(ctx context.Context) (*rest.Config, error) {
 	return nil, fmt.Errorf("no control plane gives access to Kubernetes: %w", errors.Join(errs...))
 }
 
-// requestTimeout bounds one request to the Kubernetes API, repetitions included: longer than the cluster's
-// address takes to come up on another control plane.
-const requestTimeout = 90 * time.Second
+// requestTimeout bounds one request to the Kubernetes API.
+const requestTimeout = 30 * time.Second
 
 func configFrom(kubeconfig []byte) (*rest.Config, error) {
 	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
@@ -127,9 +125,6 @@ func configFrom(kubeconfig []byte) (*rest.Config, error) {
 	}
 	config.Timeout = requestTimeout
 	config.UserAgent = "talos-proxmox"
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return patientTransport{next: next, pause: time.Second}
-	})
 
 	return config, nil
 }

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -15,7 +16,9 @@ import (
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/engine"
+	"helm.sh/helm/v3/pkg/registry"
 	"helm.sh/helm/v3/pkg/repo"
+	"sigs.k8s.io/yaml"
 
 	"github.com/talos-proxmox/talos-proxmox/lab/charts"
 )
@@ -91,7 +94,9 @@ func TestHandlerServesByHostAndThroughMirrors(t *testing.T) {
 	require.NoError(t, charts.Pack(dir, sources(t)))
 	hosts, err := charts.Hosts(dir)
 	require.NoError(t, err)
-	assert.Equal(t, []string{"fluxcd-community.github.io", "helm.cilium.io"}, hosts)
+	assert.Equal(t, []string{
+		"argoproj.github.io", "charts.jetstack.io", "fluxcd-community.github.io", "helm.cilium.io", "traefik.github.io",
+	}, hosts)
 
 	for name, c := range map[string]struct {
 		url  string
@@ -119,4 +124,57 @@ func TestHostsSaysWhatToDoWhenNothingIsPacked(t *testing.T) {
 
 	_, err := charts.Hosts(filepath.Join(t.TempDir(), "charts"))
 	assert.ErrorContains(t, err, "run `make tools`")
+}
+
+func TestEveryStandInRendersAndSaysWhatItIs(t *testing.T) {
+	t.Parallel()
+
+	dir := t.TempDir()
+	require.NoError(t, charts.Pack(dir, sources(t)))
+	for file, want := range map[string][]string{
+		"argoproj.github.io/argo-helm/argo-cd-8.2.5.tgz":                    {"name: applications.argoproj.io", "name: argocd-application-controller", `"a":"b"`},
+		"argoproj.github.io/argo-helm/argo-cd-10.1.1.tgz":                   {"image: quay.io/argoproj/argocd:v3.4.0"},
+		"charts.jetstack.io/cert-manager-v1.18.2.tgz":                       {"name: argocd-webhook"},
+		"traefik.github.io/charts/traefik-37.0.0.tgz":                       {"type: LoadBalancer", "kind: IngressClass"},
+		"oci/ghcr.io/controlplaneio-fluxcd/charts/flux-operator-0.58.1.tgz": {"name: fluxinstances.fluxcd.controlplane.io", "flux-operator:v0.58.1"},
+	} {
+		chart, err := loader.Load(filepath.Join(dir, file))
+		require.NoError(t, err, file)
+		assert.Equal(t, "true", chart.Metadata.Annotations[charts.StandIn], file)
+		values, err := chartutil.ToRenderValues(chart, map[string]any{"configs": map[string]any{"cm": map[string]any{"a": "b"}}},
+			chartutil.ReleaseOptions{Name: "argocd", Namespace: "one"}, nil)
+		require.NoError(t, err, file)
+		rendered, err := engine.Render(chart, values)
+		require.NoError(t, err, file)
+		all := ""
+		for _, text := range rendered {
+			for document := range strings.SplitSeq(text, "\n---") {
+				require.NoError(t, yaml.Unmarshal([]byte(document), &map[string]any{}), document)
+			}
+			all += text
+		}
+		for _, w := range want {
+			assert.Contains(t, all, w, file)
+		}
+	}
+}
+
+func TestARegistryServesChartsToHelm(t *testing.T) {
+	t.Parallel()
+
+	dir := t.TempDir()
+	require.NoError(t, charts.Pack(dir, sources(t)))
+	assert.True(t, charts.ServesOCI(dir)("/v2/controlplaneio-fluxcd/charts/flux-operator/manifests/0.58.1"))
+	assert.False(t, charts.ServesOCI(dir)("/v2/siderolabs/installer/manifests/v1.12.4"))
+
+	server := httptest.NewServer(charts.RegistryHandler(dir))
+	t.Cleanup(server.Close)
+	client, err := registry.NewClient(registry.ClientOptPlainHTTP())
+	require.NoError(t, err)
+	at := strings.TrimPrefix(server.URL, "http://") + "/controlplaneio-fluxcd/charts/flux-operator:"
+	pulled, err := client.Pull(at + "0.58.1")
+	require.NoError(t, err)
+	assert.Equal(t, "flux-operator", pulled.Chart.Meta.Name)
+	_, err = client.Pull(at + "9.9.9")
+	require.Error(t, err)
 }

@@ -24,7 +24,7 @@ version: %s
 appVersion: 2.8.8
 description: >-
   STAND-IN of the talos-proxmox lab for Flux's community chart: the controllers' genuine CRDs, and
-  Deployments that the lab's kubelets run without doing Flux's work.
+  Deployments whose work the lab does with the genuine controllers, where those were built.
 annotations:
   %s: "true"
 `
@@ -37,8 +37,9 @@ var fluxTemplate []byte
 
 const fluxCRDs = `{{- if .Values.installCRDs }}
 {{- range $path, $_ := .Files.Glob "files/crds/*.yaml" }}
+{{- $crd := $.Files.Get $path | fromYaml }}
 ---
-{{ $.Files.Get $path }}
+{{ mergeOverwrite $crd (dict "metadata" (dict "annotations" ($.Values.crds.annotations | default dict))) | toYaml }}
 {{- end }}
 {{- end }}
 `

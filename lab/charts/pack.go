@@ -57,7 +57,11 @@ func Pack(dir string, sources Sources) error {
 		return err
 	}
 
-	return repository(dir, FluxRepository, [][]byte{packed})
+	if err := repository(dir, FluxRepository, [][]byte{packed}); err != nil {
+		return err
+	}
+
+	return packStandIns(dir)
 }
 
 // entry is a chart in a repository's index.

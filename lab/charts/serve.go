@@ -26,7 +26,7 @@ func Hosts(dir string) ([]string, error) {
 
 	var hosts []string
 	for _, e := range entries {
-		if e.IsDir() {
+		if e.IsDir() && e.Name() != OCI {
 			hosts = append(hosts, e.Name())
 		}
 	}

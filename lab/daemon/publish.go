@@ -41,6 +41,7 @@ func (d *Daemon) publish(ctx context.Context, images *factory.Factory) {
 		web.Host(host, repositories)
 		web.Mirror(below(host), repositories)
 	}
+	web.Mirror(charts.ServesOCI(d.opts.Charts), charts.RegistryHandler(d.opts.Charts))
 	web.Mirror(git.Serves, d.git)
 	n.Catch(isGitSSH, func(conn net.Conn, host string) { d.git.ServeSSH(ctx, conn, host) })
 	outside := d.faults.HTTP(fault.Web, "", d.site.Clock().Scale, func(w http.ResponseWriter, a fault.Answer) {

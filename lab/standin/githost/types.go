@@ -57,6 +57,7 @@ type localCommandArgs struct {
 	Dir         *string           `pulumi:"dir"`
 	Environment map[string]string `pulumi:"environment"`
 	Interpreter []string          `pulumi:"interpreter"`
+	Logging     *string           `pulumi:"logging"`
 	Stdin       *string           `pulumi:"stdin"`
 	Triggers    []any             `pulumi:"triggers"`
 	Update      *string           `pulumi:"update"`
@@ -68,6 +69,7 @@ type localCommand struct {
 	Dir         pulumi.StringPtrOutput   `pulumi:"dir"`
 	Environment pulumi.StringMapOutput   `pulumi:"environment"`
 	Interpreter pulumi.StringArrayOutput `pulumi:"interpreter"`
+	Logging     pulumi.StringPtrOutput   `pulumi:"logging"`
 	Stderr      pulumi.StringOutput      `pulumi:"stderr"`
 	Stdin       pulumi.StringPtrOutput   `pulumi:"stdin"`
 	Stdout      pulumi.StringOutput      `pulumi:"stdout"`

@@ -94,12 +94,11 @@ func (c *cluster) await(
 		return u, err
 	}
 
-	limited, cancel := context.WithTimeout(ctx, timeoutFor(u, seconds))
+	ctx, cancel := context.WithTimeout(ctx, timeoutFor(u, seconds))
 	defer cancel()
 
 	live, why := u, ""
-	err = poll(limited, func() (bool, error) {
-		// Not limited: a client refuses to wait for its turn beyond a deadline, and that would be the reason.
+	err = poll(ctx, func() (bool, error) {
 		fresh, err := client.Get(ctx, u.GetName(), metav1.GetOptions{})
 		if err != nil {
 			if asked(err) {
