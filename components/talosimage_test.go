@@ -116,6 +116,7 @@ func TestImageOptions(t *testing.T) {
 	require.Len(t, r.Names(fileType), 1)
 	file := plain(t, r, r.Names(fileType)[0])
 	assert.Equal(t, "gz", file["decompressionAlgorithm"])
+	assert.Equal(t, false, file["overwrite"], "the packed size is not the file's, and each refresh would replace it")
 	assert.Equal(t, "sha256", file["checksumAlgorithm"])
 	assert.Equal(t, zeros, file["checksum"])
 	assert.Equal(t, "talos-talos-dev-v1.12.4-ce4c980550dd-nocloud-amd64-raw-gz.img", file["fileName"])

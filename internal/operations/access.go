@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"sync"
 	"time"
 
@@ -115,8 +116,9 @@ func (r *Remote) restConfig(ctx context.Context) (*rest.Config, error) {
 	return nil, fmt.Errorf("no control plane gives access to Kubernetes: %w", errors.Join(errs...))
 }
 
-// requestTimeout bounds one request to the Kubernetes API.
-const requestTimeout = 30 * time.Second
+// requestTimeout bounds one request to the Kubernetes API, repetitions included: longer than the cluster's
+// address takes to come up on another control plane.
+const requestTimeout = 90 * time.Second
 
 func configFrom(kubeconfig []byte) (*rest.Config, error) {
 	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
@@ -125,6 +127,9 @@ func configFrom(kubeconfig []byte) (*rest.Config, error) {
 	}
 	config.Timeout = requestTimeout
 	config.UserAgent = "talos-proxmox"
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return patientTransport{next: next, pause: time.Second}
+	})
 
 	return config, nil
 }

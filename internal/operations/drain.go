@@ -94,7 +94,7 @@ func cordon(ctx context.Context, api kubernetes.Interface, node string, on bool)
 
 // evict asks for the eviction of every pod that has to go, and returns those that are still there.
 func evict(ctx context.Context, api kubernetes.Interface, node string) ([]string, error) {
-	pods, err := api.CoreV1().Pods("").List(ctx, metav1.ListOptions{
+	pods, err := api.CoreV1().Pods("").List(patiently(ctx), metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector("spec.nodeName", node).String(),
 	})
 	if err != nil {

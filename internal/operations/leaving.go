@@ -35,7 +35,7 @@ func noteLeaving(ctx context.Context, api kubernetes.Interface, m Member, leavin
 
 // askedToLeave says whether an earlier run asked the node to leave.
 func askedToLeave(ctx context.Context, api kubernetes.Interface, m Member) (bool, error) {
-	node, err := api.CoreV1().Nodes().Get(ctx, m.Hostname, metav1.GetOptions{})
+	node, err := api.CoreV1().Nodes().Get(patiently(ctx), m.Hostname, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		return false, nil

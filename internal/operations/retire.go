@@ -233,7 +233,7 @@ func (r Retire) gone(ctx context.Context, talos Talos, m Member) error {
 
 // knows says whether Kubernetes has the node.
 func knows(ctx context.Context, api kubernetes.Interface, m Member) (bool, error) {
-	_, err := api.CoreV1().Nodes().Get(ctx, m.Hostname, metav1.GetOptions{})
+	_, err := api.CoreV1().Nodes().Get(patiently(ctx), m.Hostname, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		return false, nil

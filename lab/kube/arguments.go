@@ -50,7 +50,7 @@ func (p pace) scale(d time.Duration) time.Duration { return p.clock.Scale(d) }
 // reservedArgs are the flags of kube-apiserver that the certificates and ports here depend on.
 func reservedArgs() []string {
 	return []string{
-		"client-ca-file", "encryption-provider-config", "etcd-cafile", "etcd-certfile", "etcd-keyfile",
+		"admission-control-config-file", "client-ca-file", "encryption-provider-config", "etcd-cafile", "etcd-certfile", "etcd-keyfile",
 		"etcd-prefix", "etcd-servers", "proxy-client-cert-file", "proxy-client-key-file",
 		"requestheader-client-ca-file", "service-account-key-file", "service-account-signing-key-file",
 		"tls-cert-file", "tls-private-key-file",
@@ -93,6 +93,9 @@ func apiServerArgs(c Config) []string {
 	}
 	if c.EncryptionConfig != nil {
 		args["encryption-provider-config"] = encryptionFile
+	}
+	if c.AdmissionConfig != nil {
+		args["admission-control-config-file"] = admissionFile
 	}
 	if c.AuditPolicy != nil {
 		args["audit-policy-file"] = auditPolicyFile

@@ -57,6 +57,8 @@ type Config struct {
 	APIServerArgs map[string]string
 	// AuditPolicy is an audit Policy (YAML); nil writes no audit log.
 	AuditPolicy []byte
+	// AdmissionConfig is an AdmissionConfiguration (YAML); nil leaves the admission plugins at their defaults.
+	AdmissionConfig []byte
 	// Version is what /version reports, "v1.35.0"; an older minor than the binary's is emulated, a
 	// newer one fails [Start]. Empty: the binary's own.
 	Version string

@@ -29,6 +29,7 @@ const (
 	serviceAccountFile = "pki/service-account.key"
 	encryptionFile     = "pki/encryption.yaml"
 	auditPolicyFile    = "pki/audit-policy.yaml"
+	admissionFile      = "pki/admission.yaml"
 
 	apiServer         = "pki/apiserver"
 	frontProxy        = "pki/front-proxy-client"
@@ -58,6 +59,7 @@ func writeFiles(c Config) (*authority, error) {
 		serviceAccountFile: c.ServiceAccountKey,
 		encryptionFile:     c.EncryptionConfig,
 		auditPolicyFile:    c.AuditPolicy,
+		admissionFile:      c.AdmissionConfig,
 		restoreFile:        c.Restore,
 	}
 	sans, err := servingNames(c)

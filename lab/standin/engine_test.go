@@ -89,7 +89,7 @@ func TestEngine(t *testing.T) {
 	state := w.run("stack", "export")
 	for what, text := range map[string]string{"state": state, "output": up + preview} {
 		assert.NotContains(t, text, "11111111-2222", "the API token is in plain text in the "+what)
-		assert.NotContains(t, text, "KEY-IN-CONFIG", "the SSH key is in plain text in the "+what)
+		assert.NotContains(t, text, "SECRET-KEY", "the SSH key is in plain text in the "+what)
 	}
 
 	pve.set(800, "cores", "7")

@@ -4,10 +4,13 @@
 package standin_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	pulumirpc "github.com/pulumi/pulumi/sdk/v3/proto/go"
 	"github.com/stretchr/testify/assert"
@@ -31,16 +34,28 @@ func (idle) Run(ctx context.Context, m *site.Machine) site.Exit {
 	return site.ExitPowerOff
 }
 
-// On the lab's own Proxmox VE: made, read back without drift, changed, migrated, removed.
-func TestVirtualMachineOnTheSite(t *testing.T) {
-	t.Parallel()
+// onSite is a configured provider of a site whose VMs idle, and the site. The web server has talos.iso, and the same as
+// talos.raw.gz.
+func onSite(t *testing.T) (e engine, s *site.Site, web string) {
+	t.Helper()
 
 	iso, err := image.Encode(image.Image{Talos: "v1.12.4", Platform: "nocloud", Arch: "amd64", Kind: image.KindISO})
 	require.NoError(t, err)
-	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(iso) }))
-	t.Cleanup(web.Close)
+	var packed bytes.Buffer
+	zip := gzip.NewWriter(&packed)
+	_, err = zip.Write(iso)
+	require.NoError(t, err)
+	require.NoError(t, zip.Close())
+	mux := http.NewServeMux()
+	for name, content := range map[string][]byte{"talos.iso": iso, "talos.raw.gz": packed.Bytes()} {
+		mux.HandleFunc("/"+name, func(w http.ResponseWriter, r *http.Request) {
+			http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
+		})
+	}
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
 
-	s, err := site.Open(site.Options{
+	s, err = site.Open(site.Options{
 		Dir: t.TempDir(), Clock: site.Clock{Speed: 1000}, HTTP: http.DefaultClient,
 		Guest: func(*site.Machine) site.Guest { return idle{} },
 	})
@@ -49,12 +64,21 @@ func TestVirtualMachineOnTheSite(t *testing.T) {
 	api := httptest.NewTLSServer(proxmox.New(s, &proxmox.Auth{Tokens: []proxmox.Token{{Value: token}}}))
 	t.Cleanup(api.Close)
 
-	e := attach(t, serve(t, "proxmoxve"))
+	e = attach(t, serve(t, "proxmoxve"))
 	require.NoError(t, e.configure(bridge.Tree{"endpoint": api.URL, "insecure": "true", "apiToken": token}))
+
+	return e, s, server.URL
+}
+
+// On the lab's own Proxmox VE: made, read back without drift, changed, migrated, removed.
+func TestVirtualMachineOnTheSite(t *testing.T) {
+	t.Parallel()
+
+	e, _, web := onSite(t)
 
 	f := urn("proxmoxve:Download/file:File", "iso")
 	fileIn, problems := e.check(f, bridge.Tree{
-		"nodeName": "alpha", "datastoreId": "nas", "contentType": "iso", "url": web.URL + "/talos.iso", "fileName": "t.iso",
+		"nodeName": "alpha", "datastoreId": "nas", "contentType": "iso", "url": web + "/talos.iso", "fileName": "t.iso",
 	}.Properties(), nil)
 	require.Empty(t, problems)
 	fileID, fileOut, err := e.create(f, fileIn, false)

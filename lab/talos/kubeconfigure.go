@@ -13,6 +13,7 @@ import (
 
 	"github.com/blang/semver/v4"
 	"github.com/siderolabs/talos/pkg/machinery/config"
+	talosconfig "github.com/siderolabs/talos/pkg/machinery/config/config"
 	"sigs.k8s.io/yaml"
 )
 
@@ -41,6 +42,11 @@ func kubernetesConfig(nodes []*node) (KubernetesConfig, error) {
 		}
 	}
 
+	admission, err := admissionConfig(cl.APIServer().AdmissionControl())
+	if err != nil {
+		return KubernetesConfig{Name: cl.Name()}, err
+	}
+
 	return KubernetesConfig{
 		Name:   cl.Name(),
 		CACert: cl.IssuingCA().Crt, CAKey: cl.IssuingCA().Key,
@@ -53,6 +59,7 @@ func kubernetesConfig(nodes []*node) (KubernetesConfig, error) {
 		EncryptionConfig:  encryption,
 		APIServerArgs:     maps.Clone(cl.APIServer().ExtraArgs()),
 		AuditPolicy:       audit,
+		AdmissionConfig:   admission,
 		Version:           lowestVersion(nodes),
 	}, nil
 }
@@ -157,6 +164,27 @@ func encryptionConfig(secretbox, aescbc string) ([]byte, error) {
 	})
 	if err != nil {
 		return nil, fmt.Errorf("encoding the encryption configuration: %w", err)
+	}
+
+	return content, nil
+}
+
+// admissionConfig configures admission plugins; Talos's defaults have PodSecurity enforce "baseline" everywhere but
+// in kube-system.
+func admissionConfig(plugins []talosconfig.AdmissionPlugin) ([]byte, error) {
+	if len(plugins) == 0 {
+		return nil, nil
+	}
+
+	var all []any
+	for _, p := range plugins {
+		all = append(all, map[string]any{"name": p.Name(), "configuration": p.Configuration()})
+	}
+	content, err := yaml.Marshal(map[string]any{
+		"apiVersion": "apiserver.config.k8s.io/v1", "kind": "AdmissionConfiguration", "plugins": all,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("encoding the admission plugins' configuration: %w", err)
 	}
 
 	return content, nil

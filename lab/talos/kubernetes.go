@@ -62,6 +62,8 @@ type KubernetesConfig struct {
 	EncryptionConfig []byte
 	APIServerArgs    map[string]string
 	AuditPolicy      []byte
+	// AdmissionConfig is an AdmissionConfiguration; nil: the plugins have their defaults.
+	AdmissionConfig []byte
 	// Version is the version of the API server's image, "v1.35.0".
 	Version string
 	// Restore is a snapshot to start from, nil for none. It replaces all data in Dir.

@@ -94,11 +94,12 @@ func (c *cluster) await(
 		return u, err
 	}
 
-	ctx, cancel := context.WithTimeout(ctx, timeoutFor(u, seconds))
+	limited, cancel := context.WithTimeout(ctx, timeoutFor(u, seconds))
 	defer cancel()
 
 	live, why := u, ""
-	err = poll(ctx, func() (bool, error) {
+	err = poll(limited, func() (bool, error) {
+		// Not limited: a client refuses to wait for its turn beyond a deadline, and that would be the reason.
 		fresh, err := client.Get(ctx, u.GetName(), metav1.GetOptions{})
 		if err != nil {
 			if asked(err) {

@@ -102,11 +102,12 @@ type getter interface {
 func gone(
 	ctx context.Context, client getter, was *unstructured.Unstructured, name string, id resource.ID, limit time.Duration,
 ) error {
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 
 	var last *unstructured.Unstructured
-	err := poll(ctx, func() (bool, error) {
+	err := poll(limited, func() (bool, error) {
+		// Not limited: a client refuses to wait for its turn beyond a deadline, and that would be the error.
 		live, err := client.Get(ctx, name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return true, nil

@@ -19,11 +19,9 @@ func Package() *bridge.Package {
 	return &bridge.Package{
 		Name: "proxmoxve", Version: pluginVersion,
 		Config: sdk.ProviderArgs{},
-		ConfigSecrets: []string{
-			"apiToken", "authTicket", "csrfPreventionToken", "password",
-			"ssh.password", "ssh.privateKey", "ssh.socks5Password",
-		},
-		Configure: func(_ *wire.Conn, config bridge.Tree) (any, error) { return configure(config) },
+		// What is in the block ssh is no secret to the provider: the program has to make it one.
+		ConfigSecrets: []string{"apiToken", "authTicket", "csrfPreventionToken", "password"},
+		Configure:     func(_ *wire.Conn, config bridge.Tree) (any, error) { return configure(config) },
 		Resources: map[string]*bridge.Resource{
 			"proxmoxve:VM/virtualMachine:VirtualMachine": virtualMachine(),
 			"proxmoxve:Download/file:File":               downloadFile(),

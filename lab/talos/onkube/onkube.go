@@ -31,7 +31,8 @@ func (k Kubernetes) Start(ctx context.Context, c talos.KubernetesConfig) (talos.
 		ServiceAccountKey: c.ServiceAccountKey,
 		CertSANs:          c.CertSANs, ServiceCIDRs: c.ServiceCIDRs, PodCIDRs: c.PodCIDRs, DNSDomain: c.DNSDomain,
 		EncryptionConfig: c.EncryptionConfig, APIServerArgs: c.APIServerArgs, AuditPolicy: c.AuditPolicy,
-		Version: c.Version, Restore: c.Restore, Clock: c.Clock, Trace: c.Trace, Images: k.Images,
+		AdmissionConfig: c.AdmissionConfig,
+		Version:         c.Version, Restore: c.Restore, Clock: c.Clock, Trace: c.Trace, Images: k.Images,
 	})
 	if err != nil {
 		return nil, err //nolint:wrapcheck // names the cluster itself

@@ -97,8 +97,9 @@ func machineAt(network *site.Net, address string) *site.Machine {
 	}
 }
 
-func TestBootstrapEndsInAReadyCluster(t *testing.T) {
-	t.Parallel()
+// bootstrapped is a cluster of one node: its administrators of Talos and of Kubernetes.
+func bootstrapped(t *testing.T) (context.Context, *client.Client, kubernetes.Interface) {
+	t.Helper()
 	path := binary(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	network := site.NewNet()
@@ -123,7 +124,13 @@ func TestBootstrapEndsInAReadyCluster(t *testing.T) {
 	})
 
 	admin := start(ctx, t, network, m, extra.URL)
-	api := kubernetesClient(ctx, t, admin, network)
+
+	return ctx, admin, kubernetesClient(ctx, t, admin, network)
+}
+
+func TestBootstrapEndsInAReadyCluster(t *testing.T) {
+	t.Parallel()
+	ctx, admin, api := bootstrapped(t)
 
 	eventually(t, "the Node is ready", func() error {
 		n, err := api.CoreV1().Nodes().Get(ctx, "cp", metav1.GetOptions{})
@@ -159,6 +166,35 @@ func TestBootstrapEndsInAReadyCluster(t *testing.T) {
 	content, err := io.ReadAll(snapshot)
 	require.NoError(t, err)
 	assert.Greater(t, len(content), 1<<10)
+}
+
+// Talos has PodSecurity enforce "baseline" in every namespace but kube-system.
+func TestPitfallPrivilegedPodIsRefused(t *testing.T) {
+	t.Parallel()
+	ctx, _, api := bootstrapped(t)
+
+	yes := true
+	pod := func(namespace string) error {
+		_, err := api.CoreV1().Pods(namespace).Create(ctx, &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: "csi"},
+			Spec: corev1.PodSpec{Containers: []corev1.Container{{
+				Name: "csi", Image: "example.com/csi:1", SecurityContext: &corev1.SecurityContext{Privileged: &yes},
+			}}},
+		}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+
+		return err
+	}
+	eventually(t, "service accounts are there", func() error {
+		_, err := api.CoreV1().ServiceAccounts("kube-system").Get(ctx, "default", metav1.GetOptions{})
+		if err == nil {
+			_, err = api.CoreV1().ServiceAccounts("default").Get(ctx, "default", metav1.GetOptions{})
+		}
+
+		return err
+	})
+	require.ErrorContains(t, pod("default"), `violates PodSecurity "baseline:latest": privileged (container "csi" must not set `+
+		`securityContext.privileged=true)`)
+	require.NoError(t, pod("kube-system"))
 }
 
 // start applies a single control plane's configuration and bootstraps it.

@@ -20,7 +20,10 @@ func program(ctx *pulumi.Context) error {
 	provider, err := proxmoxve.NewProvider(ctx, "site", &proxmoxve.ProviderArgs{
 		Endpoint: pulumi.String(os.Getenv("TEST_PVE")), Insecure: pulumi.Bool(true),
 		ApiToken: pulumi.String(os.Getenv("TEST_TOKEN")),
-		Ssh:      proxmoxve.ProviderSshArgs{Username: pulumi.String("root"), PrivateKey: pulumi.String("KEY-IN-CONFIG")},
+		Ssh: proxmoxve.ProviderSshArgs{
+			Username:   pulumi.String("root"),
+			PrivateKey: pulumi.ToSecret(pulumi.String("SECRET-KEY")).(pulumi.StringOutput),
+		},
 	}, pulumi.Version("6.18.1"))
 	if err != nil {
 		return err

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package tests_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// trio is three control planes whose machines are edited, with the gate and without.
+type trio struct{ *site }
+
+func newTrio(t *testing.T) trio {
+	t.Helper()
+
+	s := newSite(t)
+	program := filepath.Join("tests", "testdata", "programs", "gate")
+	s.copyProject(filepath.Join(s.root, program), s.build(program))
+	s.create("trio")
+	c := trio{s}
+	r := c.up("guarded", 2048)
+	require.Zero(t, r.code, r.all())
+
+	return c
+}
+
+// up brings the machines to so much memory, in MiB.
+func (c trio) up(mode string, memory int, args ...string) result {
+	c.t.Helper()
+	c.must("pulumi", "config", "set", "mode", mode, "--stack", "trio")
+	c.must("pulumi", "config", "set", "memory", fmt.Sprint(memory), "--stack", "trio")
+
+	return c.try(append([]string{"pulumi", "up", "--stack", "trio", "--yes", "--skip-preview", "--non-interactive"}, args...)...)
+}
+
+// TestTheGateAndItsJudge edits every machine at once. With the gate the trace shows one control plane
+// down at a time; with the gate taken out the same judge finds two down at once.
+func TestTheGateAndItsJudge(t *testing.T) {
+	heavy(t)
+	t.Parallel()
+	c := newTrio(t)
+
+	for _, parallel := range []string{"--parallel=16", "--parallel=1"} {
+		started := time.Now()
+		r := c.up("guarded", 3072+len(parallel), parallel)
+		require.Zero(t, r.code, r.all())
+		c.passesTheGate(started, 1)
+		c.down(started, "10.31.0.1", "10.31.0.2", "10.31.0.3")
+	}
+
+	started := time.Now()
+	r := c.up("open", 4096)
+	require.Zero(t, r.code, r.all())
+	assert.NotEmpty(t, c.trace(started).gateProblems(1), "without the gate two control planes are down at once")
+}
+
+// TestAHookBesideTheGateFails has somebody's own hook fail on one machine, before the gate and behind
+// it. Nobody hangs, no second machine goes down beside it, and the next up does what is left.
+func TestAHookBesideTheGateFails(t *testing.T) {
+	heavy(t)
+	t.Parallel()
+	c := newTrio(t)
+
+	started := time.Now()
+	r := c.up("first", 3072)
+	assert.NotZero(t, r.code)
+	assert.Contains(t, r.all(), "somebody's own hook does not like it")
+	c.passesTheGate(started, 1)
+	c.untouched(started, "vm/311", "node/10.31.0.1")
+
+	r = c.up("second", 4096)
+	assert.NotZero(t, r.code)
+	assert.Contains(t, r.all(), "somebody's own hook does not like it")
+	c.passesTheGate(started, 1)
+	c.untouched(started, "vm/311", "node/10.31.0.1")
+
+	r = c.up("guarded", 4096)
+	require.Zero(t, r.code, r.all())
+	c.passesTheGate(started, 1)
+	c.down(started, "10.31.0.1", "10.31.0.2", "10.31.0.3")
+	c.must("pulumi", "preview", "--stack", "trio", "--expect-no-changes", "--non-interactive")
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+// Three control planes made from the components alone. Two settings say what is tried: memory is that of
+// every machine, and mode is "guarded", "open" for machines without the gate's hooks, "first" for one
+// whose own hook fails before the gate's, and "second" for one whose own hook fails behind it.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi/config"
+
+	"github.com/talos-proxmox/talos-proxmox/components"
+	"github.com/talos-proxmox/talos-proxmox/spec"
+)
+
+const name = "trio"
+
+func main() { pulumi.Run(run) }
+
+// describe is three schedulable control planes on one host.
+func describe(memory int) spec.Config {
+	cfg := spec.Config{
+		Proxmox: spec.Proxmox{
+			Endpoint: spec.Ptr("https://pve1.example.com:8006"),
+			Hosts:    map[string]spec.Host{"pve1": {Datastore: spec.Ptr("local-lvm")}},
+		},
+		Images:    map[string]spec.Image{spec.DefaultImage: {}},
+		Cluster:   spec.Cluster{Name: spec.Ptr(name), VIP: spec.Ptr("10.31.0.10"), AllowSchedulingOnControlPlanes: spec.Ptr(true)},
+		Lifecycle: spec.Lifecycle{ReadyTimeout: spec.Ptr(spec.Duration(15 * time.Second))},
+	}
+	for i := range 3 {
+		cfg.Nodes = append(cfg.Nodes, spec.NamedNode{
+			Name: fmt.Sprintf("trio-%d", i+1), Node: spec.Node{
+				Role: spec.Ptr(spec.ControlPlane), Host: spec.Ptr("pve1"), VMID: spec.Ptr(311 + i),
+				Memory: spec.Ptr(spec.MiB(memory)),
+				Networks: map[string]spec.Network{"lan": {
+					Bridge:  spec.Ptr("vmbr0"),
+					Address: spec.Ptr(fmt.Sprintf("10.31.0.%d/24", i+1)), Gateway: spec.Ptr("10.31.0.254"),
+				}},
+			},
+		})
+	}
+
+	return cfg.WithDefaults()
+}
+
+func run(ctx *pulumi.Context) error {
+	settings := config.New(ctx, "")
+	cfg := describe(settings.RequireInt("memory"))
+
+	proxmox, err := components.NewProxmoxProvider(ctx, "proxmox", cfg.Proxmox)
+	if err != nil {
+		return err
+	}
+	talos, err := components.NewTalosProvider(ctx, "talos", nil)
+	if err != nil {
+		return err
+	}
+	providers := pulumi.Providers(proxmox, talos)
+	img, err := components.NewTalosImage(ctx, name, &components.TalosImageArgs{
+		ClusterName: name, Variant: spec.DefaultImage, TalosVersion: *cfg.Talos.Version,
+		Image: cfg.Images[spec.DefaultImage], Targets: components.ImageTargets(cfg, spec.DefaultImage),
+	}, providers)
+	if err != nil {
+		return err
+	}
+	secrets, err := components.NewTalosSecrets(ctx, name, cfg, providers)
+	if err != nil {
+		return err
+	}
+
+	machines := map[string]pulumi.Resource{}
+	for i, node := range cfg.Nodes {
+		file, err := img.FileID(*node.Host)
+		if err != nil {
+			return err
+		}
+		guard, err := hooks(ctx, secrets, node.Name, settings.Require("mode"), i)
+		if err != nil {
+			return err
+		}
+		machine, err := components.NewProxmoxNode(ctx, node.Name, &components.ProxmoxNodeArgs{
+			Cluster: cfg.Cluster, Node: node, Image: cfg.Image(node), ImageFileID: file,
+			Proxmox: cfg.Proxmox, Lifecycle: cfg.Lifecycle, After: []pulumi.Resource{secrets}, Hooks: guard,
+		}, providers)
+		if err != nil {
+			return err
+		}
+		machines[node.Name] = machine.VM
+	}
+
+	_, err = components.NewTalosCluster(ctx, name, &components.TalosClusterArgs{
+		Config: cfg, Secrets: secrets, Machines: machines,
+	}, providers)
+
+	return err
+}
+
+// hooks are those of the i-th machine.
+func hooks(
+	ctx *pulumi.Context, secrets *components.TalosSecrets, node, mode string, i int,
+) (*pulumi.ResourceHookBinding, error) {
+	if mode == "open" {
+		return nil, nil //nolint:nilnil // no hooks
+	}
+	guard, err := secrets.Guard(ctx, node)
+	if err != nil || i != 0 || mode == "guarded" {
+		return guard, err
+	}
+	own, err := ctx.RegisterResourceHook("own", func(*pulumi.ResourceHookArgs) error {
+		return errors.New("somebody's own hook does not like it")
+	}, nil)
+	if err != nil {
+		return nil, err
+	}
+	if mode == "first" {
+		guard.BeforeUpdate = append([]*pulumi.ResourceHook{own}, guard.BeforeUpdate...)
+	} else {
+		guard.BeforeUpdate = append(guard.BeforeUpdate, own)
+	}
+
+	return guard, nil
+}
