@@ -57,6 +57,9 @@ func TestOnlyLightKubernetesPackages(t *testing.T) {
 			if strings.HasPrefix(dep, sdk) {
 				assert.Truef(t, light[dep], "components must not pull in %s", dep)
 			}
+			for _, tool := range []string{"k8s.io/kubectl", "k8s.io/cli-runtime", "sigs.k8s.io/kustomize/api", "plugin"} {
+				assert.Falsef(t, dep == tool || strings.HasPrefix(dep, tool+"/"), "components must not pull in %s", dep)
+			}
 		}
 	}
 }

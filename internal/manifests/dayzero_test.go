@@ -87,13 +87,16 @@ metadata:
 apiVersion: batch/v1
 kind: Job
 metadata:
+  annotations:
+    helm.sh/hook: pre-install
   name: before
-  annotations: {"helm.sh/hook": pre-install}
+  namespace: greetings
 ---
 apiVersion: v1
 kind: ServiceAccount
 metadata:
   name: traefik
+  namespace: greetings
 ---
 apiVersion: v1
 kind: ConfigMap

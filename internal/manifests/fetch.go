@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"helm.sh/helm/v3/pkg/registry"
-	"helm.sh/helm/v3/pkg/repo"
 	"sigs.k8s.io/yaml"
 
 	"github.com/talos-proxmox/talos-proxmox/spec"
@@ -68,22 +67,35 @@ func (f Fetcher) Fetch(ctx context.Context, ch spec.Chart) ([]byte, error) {
 	return archive, nil
 }
 
+// index is what is read of a repository's index. Helm's own reader comes with kubectl and kustomize, 174
+// packages that every program with the components would compile and link.
+type index struct {
+	Entries map[string][]struct {
+		Version string   `json:"version"`
+		URLs    []string `json:"urls"`
+	} `json:"entries"`
+}
+
 // placeOf looks the chart up in the repository's index.
 func placeOf(raw []byte, base *url.URL, ch spec.Chart) (*url.URL, error) {
-	index := repo.NewIndexFile()
-	if err := yaml.Unmarshal(raw, index); err != nil {
+	var found index
+	if err := yaml.Unmarshal(raw, &found); err != nil || found.Entries == nil {
 		return nil, errors.New("the repository's index is not one of Helm's")
 	}
-	version, err := index.Get(*ch.Name, *ch.Version)
-	if err != nil || len(version.URLs) == 0 {
-		return nil, fmt.Errorf("the repository has no chart %s %s", *ch.Name, *ch.Version)
-	}
-	place, err := base.Parse(version.URLs[0])
-	if err != nil {
-		return nil, fmt.Errorf("the repository's index has no URL for chart %s %s", *ch.Name, *ch.Version)
+	for _, entry := range found.Entries[*ch.Name] {
+		// Helm takes a version with and without the v for the same.
+		if strings.TrimPrefix(entry.Version, "v") != strings.TrimPrefix(*ch.Version, "v") || len(entry.URLs) == 0 {
+			continue
+		}
+		place, err := base.Parse(entry.URLs[0])
+		if err != nil {
+			return nil, fmt.Errorf("the repository's index has no URL for chart %s %s", *ch.Name, *ch.Version)
+		}
+
+		return place, nil
 	}
 
-	return place, nil
+	return nil, fmt.Errorf("the repository has no chart %s %s", *ch.Name, *ch.Version)
 }
 
 // get downloads; credentials go to the repository's own host only.
