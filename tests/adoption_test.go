@@ -42,7 +42,8 @@ func TestAdoption(t *testing.T) {
 	s.must("pulumi", "config", "set", "--stack", "mine", "--config-file", mine, "--secret", "--path",
 		"talos-proxmox:cluster.secretsBundle", string(text))
 	started := time.Now()
-	s.must("env", "PROXMOX_VE_ENDPOINT=https://pve1.example.com:8006", "pulumi", "import", "--stack", "mine", "--config-file", mine,
+	s.must("pulumi", "config", "set", "--stack", "mine", "--config-file", mine, "proxmoxve:endpoint", "https://pve1.example.com:8006")
+	s.must("pulumi", "import", "--stack", "mine", "--config-file", mine,
 		"--file", s.importFile(), "--protect=false", "--generate-code=false", "--yes", "--skip-preview", "--non-interactive")
 
 	preview := s.must("pulumi", "preview", "--stack", "mine", "--config-file", mine, "--diff", "--non-interactive")

@@ -5,6 +5,8 @@ package tests_test
 
 import (
 	"fmt"
+	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -95,10 +97,10 @@ func TestARetiredNodeStaysOut(t *testing.T) {
 	heavy(t)
 	t.Parallel()
 	s := newSite(t)
-	c := s.up("small", s.of([]string{"cp-1", "cp-2", "cp-3", "worker-4"}))
+	c := s.up("small", s.of([]string{"cp-1", "cp-2", "cp-3"}))
 
-	file := s.of([]string{"cp-1"})
-	s.killedBefore("pve.qmdestroy", "small", file)
+	file := s.of([]string{"cp-1", "cp-3", "cp-4"})
+	s.keepsItsMachine(302, file)
 	s.power(302, "start", "running")
 	require.Eventually(t, func() bool {
 		for _, n := range s.status().Nodes {
@@ -109,12 +111,12 @@ func TestARetiredNodeStaysOut(t *testing.T) {
 
 		return false
 	}, time.Minute, 100*time.Millisecond, "it waits for a configuration")
-	c.hasNodes("cp-1")
+	c.hasNodes("cp-1", "cp-3", "cp-4")
 
-	s.unlock("small")
+	s.protect(302, "0")
 	c.edit(file)
-	c.hasNodes("cp-1")
-	c.hasVMs("cp-1")
+	c.hasNodes("cp-1", "cp-3", "cp-4")
+	c.hasVMs("cp-1", "cp-3", "cp-4")
 }
 
 // TestADeadNodeIsRemovedByForce cuts the power of a control plane for good. It is not removed as long as
@@ -135,13 +137,33 @@ func TestADeadNodeIsRemovedByForce(t *testing.T) {
 	assert.Contains(t, refused.all(), "to remove it as it is, name it in lifecycle.force")
 
 	forced := s.of(swapped, "drainTimeout: 1m", "drainTimeout: 5s\n    force: [cp-1]")
-	s.killedBefore("pve.qmdestroy", "small", forced)
+	s.keepsItsMachine(301, forced)
 	s.power(301, "start", "running")
-	s.unlock("small")
+	require.Eventually(t, func() bool { return len(s.status().Nodes) == 4 }, time.Minute, 100*time.Millisecond, "it boots from its old disk")
+	for _, members := range s.shape("small").Clusters {
+		assert.NotContains(t, members, "cp-1", "etcd does not have it back")
+	}
+	s.protect(301, "0")
 	c.edit(forced)
 	c.hasNodes(swapped...)
 	c.hasVMs(swapped...)
 	c.isSettled()
+}
+
+// keepsItsMachine runs an up that retires a node, and fails to delete its machine.
+func (s *site) keepsItsMachine(id int, file string) {
+	s.t.Helper()
+
+	s.protect(id, "1")
+	r := s.try("pulumi", "up", "--stack", "small", "--config-file", file, "--yes", "--skip-preview", "--non-interactive")
+	require.NotZero(s.t, r.code, "a machine that is protected is not deleted")
+	require.Contains(s.t, r.all(), "protection mode enabled")
+}
+
+// protect sets by hand whether Proxmox VE refuses to delete a VM.
+func (s *site) protect(id int, on string) {
+	s.t.Helper()
+	s.byHand(http.MethodPut, fmt.Sprintf("/nodes/pve1/qemu/%d/config", id), url.Values{"protection": {on}})
 }
 
 // killedBefore runs an up and kills it when the site begins such an operation.

@@ -33,8 +33,9 @@ func TestWhatWasChangedByHandIsShown(t *testing.T) {
 
 	shown = s.must(append([]string{"pulumi", "preview", "--refresh"}, args...)...).all()
 	assert.Contains(t, shown, "small-cp-2-vm")
-	assert.Regexp(t, `~ cores *: 3 => 2`, shown)
-	assert.Regexp(t, `~ dedicated *: 4096 => 2048`, shown)
+	assert.Regexp(t, `~ cores *: 2 => 3`, shown)
+	assert.Regexp(t, `~ dedicated *: 2048 => 4096`, shown)
+	assert.Contains(t, shown, "~ 1 to update", "the next up puts it back")
 
 	started := time.Now()
 	s.must("pulumi", "up", "--refresh", "--stack", "small", "--config-file", c.file, "--yes", "--skip-preview", "--non-interactive")

@@ -49,6 +49,9 @@ func (r Retire) Run(ctx context.Context, leaving []Member) error {
 			return -1
 		}
 	})
+	if err := r.bury(ctx, leaving); err != nil {
+		return err
+	}
 	for i, m := range leaving {
 		if err := r.one(ctx, m, leaving[i+1:]); err != nil {
 			return fmt.Errorf("retiring node %s: %w", m, err)
@@ -56,6 +59,43 @@ func (r Retire) Run(ctx context.Context, leaving []Member) error {
 	}
 
 	return nil
+}
+
+// bury takes control planes out of etcd that do not answer and are named in Force, before anything else: as
+// long as etcd has a dead member it lets nobody join, and who joins in the same run would be waited for in
+// vain. Etcd itself refuses where that would cost its quorum.
+func (r Retire) bury(ctx context.Context, leaving []Member) error {
+	talos, err := r.Access.Talos(ctx)
+	if err != nil {
+		return err
+	}
+	for _, m := range leaving {
+		if !m.ControlPlane || !slices.Contains(r.Force, m.Name) || r.silent(ctx, talos, m) == nil {
+			continue
+		}
+		member, err := r.member(ctx, talos, m)
+		if err != nil {
+			return fmt.Errorf("retiring node %s: %w", m, err)
+		}
+		if member == nil {
+			continue
+		}
+		if err := r.remove(ctx, talos, *member); err != nil {
+			return fmt.Errorf("retiring node %s: %w", m, err)
+		}
+		r.Report(m.Name + " does not answer; it was taken out of etcd by force")
+	}
+
+	return nil
+}
+
+// silent is why the node does not answer; nil when it does.
+func (r Retire) silent(ctx context.Context, talos Talos, m Member) error {
+	calling, cancel := context.WithTimeout(ctx, r.Patience.Call)
+	defer cancel()
+	_, err := talos.Version(calling, m.Address)
+
+	return err
 }
 
 // one retires a node while later are still to go.
@@ -109,24 +149,18 @@ func (r Retire) leave(ctx context.Context, talos Talos, api kubernetes.Interface
 	if err != nil {
 		return err
 	}
-	calling, cancel := context.WithTimeout(ctx, r.Patience.Call)
-	_, silent := talos.Version(calling, m.Address)
-	cancel()
-
+	silent := r.silent(ctx, talos, m)
 	forced := slices.Contains(r.Force, m.Name)
 	switch {
 	case silent == nil:
 		if err := r.ask(ctx, talos, api, m); err != nil && !asked {
 			return err
 		}
-	case forced && member != nil:
+	case forced:
 		r.Report(m.Name + " does not answer; it is removed by force")
-		if err := r.remove(ctx, talos, *member); err != nil {
-			return err
-		}
 	case asked, m.ControlPlane && member == nil:
 		r.Report(m.Name + " was asked to leave by an earlier run")
-	case !forced:
+	default:
 		return fmt.Errorf("it does not answer: %w\n  to remove it as it is, name it in lifecycle.force", silent)
 	}
 	if err := r.gone(ctx, talos, m); err != nil {

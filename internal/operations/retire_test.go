@@ -177,3 +177,27 @@ func TestRetireOfANodeThatRefusesTakesTheNoteBack(t *testing.T) {
 	assert.ErrorContains(t, retiring(c, stays).Run(t.Context(), leaving), "it does not answer",
 		"it was never asked, so its silence is not expected")
 }
+
+func TestRetireTakesADeadMemberOutBeforeAnotherCanJoin(t *testing.T) {
+	t.Parallel()
+
+	d := described(4, 0)
+	c := healthy(d)
+	c.nodes[address(3)].silent = true
+	// The fourth joins in the same run; etcd lets nobody in beside a dead member.
+	joiner := c.nodes[address(4)]
+	joiner.stage = "booting"
+	stays, leaving := without(d, 2)
+	r := retiring(c, stays)
+	r.Force = []string{"node-3"}
+	r.Report = func(line string) {
+		if strings.HasSuffix(line, "taken out of etcd by force") {
+			joiner.stage = "running"
+		}
+	}
+
+	require.NoError(t, r.Run(t.Context(), leaving))
+
+	assert.Equal(t, []string{address(3)}, c.left)
+	assert.False(t, hasNode(t, c, "node-3"))
+}
