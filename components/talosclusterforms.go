@@ -5,8 +5,10 @@ package components
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/operations"
@@ -19,12 +21,16 @@ const (
 	formsContract   = "contract"
 	formsEncryption = "etcdEncryption"
 	formsTalos      = "talos"
+	formsPods       = "podSubnets"
+	formsServices   = "serviceSubnets"
+	formsDomain     = "dnsDomain"
 )
 
 // forms registers the forms in which configurations are written and secrets are encrypted, which every
 // configuration depends on. Raising the contract is an edit of its own: it is refused while a node runs
-// an older Talos, in the preview already where the same edit raises talos.version. Another cipher is
-// refused always, since what etcd holds could not be read any more.
+// an older Talos, in the preview already where the same edit raises talos.version. Another cipher, other
+// networks of pods and services and another domain are refused always: a cluster keeps those it was made
+// with.
 func (c *TalosCluster) forms(ctx *pulumi.Context, name string) (*pulumi.Stash, error) {
 	refuse, err := registerPlanHook(ctx, TalosClusterType, name, "forms-step", refuseForms)
 	if err != nil {
@@ -38,6 +44,9 @@ func (c *TalosCluster) forms(ctx *pulumi.Context, name string) (*pulumi.Stash, e
 		formsContract:   c.contract(),
 		formsEncryption: pulumi.String(spec.Or(c.config.Kubernetes.EtcdEncryption, "secretbox")),
 		formsTalos:      pulumi.String(spec.Or(c.config.Talos.Version, "")),
+		formsPods:       pulumi.String(strings.Join(c.config.Cluster.PodSubnets, ", ")),
+		formsServices:   pulumi.String(strings.Join(c.config.Cluster.ServiceSubnets, ", ")),
+		formsDomain:     pulumi.String(spec.Or(c.config.Cluster.DNSDomain, "")),
 	}}, pulumi.Parent(c), pulumi.DependsOn([]pulumi.Resource{c.secrets.resource}),
 		pulumi.ResourceHooks(&pulumi.ResourceHookBinding{BeforeUpdate: []*pulumi.ResourceHook{refuse, look}}))
 	if err != nil {
@@ -58,10 +67,19 @@ func (c *TalosCluster) contract() pulumi.StringOutput {
 
 // refuseForms refuses what can be told from the inputs.
 func refuseForms(args *pulumi.ResourceHookArgs) error {
-	was, now := stashedText(args.OldInputs, formsEncryption), stashedText(args.NewInputs, formsEncryption)
-	if was != "" && now != "" && was != now {
-		return fmt.Errorf("kubernetes.etcdEncryption: was %s, is now %s: what etcd holds could not be read any more; "+
-			"write %s again", was, now, was)
+	for _, form := range []struct {
+		key          resource.PropertyKey
+		setting, why string
+	}{
+		{formsEncryption, "kubernetes.etcdEncryption", "what etcd holds could not be read any more"},
+		{formsPods, "cluster.podSubnets", "nodes and pods keep the addresses that they have"},
+		{formsServices, "cluster.serviceSubnets", "services keep the addresses that they have, the cluster's own among them"},
+		{formsDomain, "cluster.dnsDomain", "what runs keeps asking for the names that it knows"},
+	} {
+		was, now := stashedText(args.OldInputs, form.key), stashedText(args.NewInputs, form.key)
+		if was != "" && now != "" && was != now {
+			return fmt.Errorf("%s: was %s, is now %s: %s; write %s again", form.setting, was, now, form.why, was)
+		}
 	}
 	old, raised, ok := raisedContract(args)
 	if !ok {

@@ -54,3 +54,19 @@ func TestFormsThatAreRefused(t *testing.T) {
 	}
 	assert.NoError(t, refuseForms(after), "the contract may follow in an edit of its own")
 }
+
+func TestNetworksOfALivingClusterAreKept(t *testing.T) {
+	t.Parallel()
+	for key, want := range map[string]string{
+		formsPods:     "cluster.podSubnets: was one, is now two: nodes and pods keep the addresses that they have; write one again",
+		formsServices: "cluster.serviceSubnets: was one, is now two: services keep the addresses that they have, the cluster's own among them; write one again",
+		formsDomain:   "cluster.dnsDomain: was one, is now two: what runs keeps asking for the names that it knows; write one again",
+	} {
+		input := func(value string) resource.PropertyMap {
+			return resource.PropertyMap{"input": resource.NewPropertyValue(map[string]any{key: value})}
+		}
+		assert.EqualError(t, refuseForms(&pulumi.ResourceHookArgs{OldInputs: input("one"), NewInputs: input("two")}), want)
+		assert.NoError(t, refuseForms(&pulumi.ResourceHookArgs{OldInputs: input("one"), NewInputs: input("one")}))
+		assert.NoError(t, refuseForms(&pulumi.ResourceHookArgs{NewInputs: input("one")}), "an older state does not say")
+	}
+}

@@ -5,7 +5,8 @@ package spec
 
 // Cluster is what all nodes share.
 type Cluster struct {
-	// Name of the cluster; part of VM tags, file names, MAC addresses and the kubeconfig context.
+	// Name of the cluster; part of VM tags, file names, MAC addresses and the kubeconfig context. A living
+	// cluster keeps it.
 	Name *string `json:"name,omitempty"`
 	// Endpoint is the Kubernetes API, "https://k8s.example.com:6443"; defaults to the VIP, else to
 	// the first control plane.
@@ -18,11 +19,11 @@ type Cluster struct {
 	// AllowSchedulingOnControlPlanes lets control planes run workloads; by default exactly when
 	// there are no workers.
 	AllowSchedulingOnControlPlanes *bool `json:"allowSchedulingOnControlPlanes,omitempty"`
-	// PodSubnets are the pods' networks: one, or one per IP family.
+	// PodSubnets are the pods' networks: one, or one per IP family. A living cluster keeps them.
 	PodSubnets []string `json:"podSubnets,omitempty" default:"10.244.0.0/16"`
-	// ServiceSubnets are the services' networks: one, or one per IP family.
+	// ServiceSubnets are the services' networks: one, or one per IP family. A living cluster keeps them.
 	ServiceSubnets []string `json:"serviceSubnets,omitempty" default:"10.96.0.0/12"`
-	// DNSDomain is the cluster's domain.
+	// DNSDomain is the cluster's domain. A living cluster keeps it.
 	DNSDomain *string `json:"dnsDomain,omitempty" default:"cluster.local"`
 	// Nameservers the nodes ask.
 	Nameservers []string `json:"nameservers,omitempty"`

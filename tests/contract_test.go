@@ -38,6 +38,8 @@ func TestNewFormsFollowInARunOfTheirOwn(t *testing.T) {
 		"version: v1.12.4", "version: v1.11.6", "name: talos-dev", "name: talos-two")
 	refused("kubernetes.etcdEncryption: was secretbox, is now aescbc: what etcd holds could not be read any more",
 		"version: v1.12.4", "version: v1.11.6", "    version: v1.34.1\n", "    version: v1.34.1\n    etcdEncryption: aescbc\n")
+	refused("cluster.podSubnets: was 10.244.0.0/16, is now 10.245.0.0/16: nodes and pods keep the addresses that they have",
+		"version: v1.12.4", "version: v1.11.6", "    name: talos-dev\n", "    name: talos-dev\n    podSubnets: [10.245.0.0/16]\n")
 
 	dev.edit(file())
 	assert.Equal(t, "v1.12.4", s.status().Nodes[0].Talos)

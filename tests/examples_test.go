@@ -68,3 +68,19 @@ func (r *running) followsGitByArgo() {
 		assert.Truef(r.t, found[want], "%s is there: %v", want, found)
 	}
 }
+
+// TestExamplesPreview plans every example: none is refused, and none is warned of.
+func TestExamplesPreview(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	files, err := filepath.Glob(filepath.Join(s.project, "examples", "*", "Pulumi.*.yaml"))
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		name := filepath.Base(filepath.Dir(file))
+		s.create(name)
+		plan := s.must("pulumi", "preview", "--stack", name, "--config-file", file, "--non-interactive").all()
+		assert.NotContains(t, plan, "warning:", name)
+		assert.Contains(t, plan, "to create", name)
+	}
+}
