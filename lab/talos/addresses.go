@@ -151,13 +151,13 @@ func (b *addressBook) wanted() []netip.Prefix {
 	return slices.Clone(b.want)
 }
 
-// problem is why an address that should be up is not, nil when all are.
-func (b *addressBook) problem() error {
+// problem is why an address that should be up is not, nil when all are. Some addresses may be down.
+func (b *addressBook) problem(but ...netip.Addr) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 
 	for _, p := range b.want {
-		if err := b.conflict[p.Addr()]; err != nil {
+		if err := b.conflict[p.Addr()]; err != nil && !slices.Contains(but, p.Addr()) {
 			return err
 		}
 	}

@@ -239,6 +239,32 @@ func TestShutdownByACPI(t *testing.T) {
 	assert.Empty(t, b.net.Owner(v.m.CloudInit.IPConfigs[0].IPv4.Addr()), "the address must be released")
 }
 
+// A VIP that somebody else holds, be it its former holder for a moment, keeps no node from serving.
+func TestATakenVIPTakesNobodyDown(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	free, err := b.net.Up(vmAddr("10.0.0.9"), "router")
+	require.NoError(t, err)
+	vms := b.cluster().up(1)
+	b.eventually("the node says so", func() error {
+		n, err := b.node(vms[0])
+		if err == nil && n.Problem != "10.0.0.9: address already in use on this network, held by router" {
+			err = errors.New("the problem is " + n.Problem)
+		}
+
+		return err
+	})
+	free()
+	b.eventually("the node takes it", func() error {
+		if b.net.Owner(vmAddr("10.0.0.9")) == "" {
+			return errors.New("nobody has")
+		}
+
+		return nil
+	})
+	assert.Empty(t, b.trace.events("node.down"))
+}
+
 func TestVIPMovesWhenItsHolderFails(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -133,7 +133,10 @@ func (n *node) isServing() bool {
 }
 
 func (n *node) updateServing() {
-	up := n.kubeletUp() && n.book.problem() == nil
+	n.mu.Lock()
+	vips := slices.Clone(n.vips) // one that its former holder has not let go yet takes nobody down
+	n.mu.Unlock()
+	up := n.kubeletUp() && n.book.problem(vips...) == nil
 	if up && isControlPlane(n.config()) {
 		g, _ := n.group()
 		up = g != nil && g.quorum()
