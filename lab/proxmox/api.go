@@ -86,7 +86,8 @@ func New(s *site.Site, auth *Auth) http.Handler {
 	return s.Faults().HTTP(fault.Proxmox, "/api2/json", s.Clock().Scale, refuse, a.mux)
 }
 
-// handle registers a call: "GET /nodes". A caller without the privilege gets 403.
+// handle registers a call: "GET /nodes". A caller without the privilege on what the call is about, or without any of
+// "A|B", gets 403.
 func (a *api) handle(pattern, privilege string, h handler) {
 	method, path, _ := strings.Cut(pattern, " ")
 	a.mux.HandleFunc(method+" /api2/json"+path, func(w http.ResponseWriter, r *http.Request) {
@@ -102,16 +103,12 @@ func (a *api) handle(pattern, privilege string, h handler) {
 
 			return
 		}
-		if !who.may(privilege) {
-			object := "/"
-			if id := r.PathValue("vmid"); id != "" {
-				object = "/vms/" + id
-			} else if s := r.PathValue("storage"); s != "" {
-				object = "/storage/" + s
-			}
-			fail(w, &failure{status: http.StatusForbidden, message: fmt.Sprintf("Permission check failed (%s, %s)", object, privilege)})
+		if privilege != "" {
+			if err := who.check(at(objectOf(r), strings.Split(privilege, "|")...)); err != nil {
+				fail(w, toFailure(err))
 
-			return
+				return
+			}
 		}
 
 		form, err := readForm(r)

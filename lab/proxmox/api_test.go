@@ -43,7 +43,7 @@ func serve(t *testing.T) *client {
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, s.Close()) })
 	server := httptest.NewServer(proxmox.New(s, &proxmox.Auth{
-		Tokens:   []proxmox.Token{{Value: token}, {Value: readOnly, Privileges: []string{"VM.Audit"}}},
+		Tokens:   []proxmox.Token{{Value: token}, {Value: readOnly, Grants: proxmox.Grants{"/": {"VM.Audit"}}}},
 		Password: password,
 	}))
 	t.Cleanup(server.Close)

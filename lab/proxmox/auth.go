@@ -8,7 +8,6 @@ import (
 	"crypto/subtle"
 	"encoding/hex"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 )
@@ -23,8 +22,8 @@ const (
 type Token struct {
 	// Value is the whole token, "root@pam!lab=11111111-2222-…".
 	Value string
-	// Privileges are what it may do, "VM.Allocate"; nil means everything.
-	Privileges []string
+	// Grants are what it may do, and where; nil means everything.
+	Grants Grants
 }
 
 // Auth says who may use the API. Safe for concurrent use once it serves.
@@ -39,13 +38,8 @@ type Auth struct {
 
 // caller is who makes a request.
 type caller struct {
-	user       string // "root@pam", "root@pam!lab"
-	privileges []string
-}
-
-// may tells whether the caller has a privilege.
-func (c caller) may(privilege string) bool {
-	return privilege == "" || c.privileges == nil || slices.Contains(c.privileges, privilege)
+	user   string // "root@pam", "root@pam!lab"
+	grants Grants
 }
 
 // authenticate finds out who calls. The answer of a request without a valid token or ticket is 401.
@@ -55,7 +49,7 @@ func (a *Auth) authenticate(r *http.Request) (caller, *failure) {
 			if subtle.ConstantTimeCompare([]byte(t.Value), []byte(token)) == 1 {
 				user, _, _ := strings.Cut(t.Value, "=")
 
-				return caller{user: user, privileges: t.Privileges}, nil
+				return caller{user: user, grants: t.Grants}, nil
 			}
 		}
 		if user, _, ok := strings.Cut(token, "="); ok && strings.Contains(user, "!") && strings.Contains(user, "@") {

@@ -67,6 +67,9 @@ func resources(r *request) (any, error) {
 
 	if kind == "" || kind == "vm" {
 		for _, v := range r.cluster.VMs() {
+			if r.check(at("/vms/"+strconv.Itoa(v.ID), "VM.Audit")) != nil {
+				continue // as if there were none
+			}
 			all = append(all, vmResource(r, v))
 		}
 	}

@@ -13,7 +13,7 @@ import (
 
 func (a *api) mappings(kind string) {
 	base := "/cluster/mapping/" + kind
-	a.handle("GET "+base, "Mapping.Audit", func(r *request) (any, error) {
+	a.handle("GET "+base, "Mapping.Audit|Mapping.Modify|Mapping.Use", func(r *request) (any, error) {
 		all := []object{}
 		r.cluster.View(func(o site.Objects) {
 			for _, name := range slices.Sorted(maps.Keys(o.Mappings(kind))) {
@@ -38,7 +38,7 @@ func (a *api) mappings(kind string) {
 			return nil
 		})
 	})
-	a.handle("GET "+base+"/{id}", "Mapping.Audit", func(r *request) (any, error) {
+	a.handle("GET "+base+"/{id}", "Mapping.Audit|Mapping.Modify|Mapping.Use", func(r *request) (any, error) {
 		var out any
 		err := fmt.Errorf("mapping '%s' does not exist", r.PathValue("id"))
 		r.cluster.View(func(o site.Objects) {

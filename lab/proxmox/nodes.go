@@ -45,6 +45,9 @@ func (a *api) nodes() {
 		return nil, err
 	})
 	a.handle("GET /nodes/{node}/query-url-metadata", "Sys.Modify", func(r *request) (any, error) {
+		if err := r.check(at("/", "Sys.Audit")); err != nil {
+			return nil, err
+		}
 		m, err := r.cluster.QueryURL(r.Context(), r.PathValue("node"), r.param("url"))
 		if err != nil {
 			return nil, err

@@ -23,8 +23,11 @@ func (a *api) pools() {
 
 		return all, nil
 	})
-	a.handle("POST /pools", "Pool.Allocate", func(r *request) (any, error) {
+	a.handle("POST /pools", "", func(r *request) (any, error) {
 		name := r.param("poolid")
+		if err := r.check(at("/pool/"+name, "Pool.Allocate")); err != nil {
+			return nil, err
+		}
 
 		return nil, r.cluster.Edit(func(o site.Objects) error {
 			if o.Pools()[name] != nil {
@@ -35,7 +38,7 @@ func (a *api) pools() {
 			return nil
 		})
 	})
-	a.handle("GET /pools/{pool}", "", pool)
+	a.handle("GET /pools/{pool}", "Pool.Audit", pool)
 	a.handle("PUT /pools/{pool}", "Pool.Allocate", func(r *request) (any, error) {
 		name := r.PathValue("pool")
 

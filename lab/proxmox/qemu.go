@@ -39,26 +39,42 @@ func (a *api) qemu() {
 
 		return all, r.cluster.CheckHost(r.PathValue("node"))
 	})
-	a.handle("POST /nodes/{node}/qemu", "VM.Allocate", func(r *request) (any, error) {
+	a.handle("POST /nodes/{node}/qemu", "", func(r *request) (any, error) {
 		id, err := strconv.Atoi(r.param("vmid"))
 		if err != nil {
 			return nil, bad("vmid", "property is missing and it is not optional")
+		}
+		path := "/vms/" + strconv.Itoa(id)
+		if p := r.param("pool"); p == "" || r.check(at("/pool/"+p, "VM.Allocate")) != nil {
+			if err := r.check(at(path, "VM.Allocate")); err != nil {
+				return nil, err
+			}
+		}
+		if err := r.check(settingNeeds(path, r.params(), true)...); err != nil {
+			return nil, err
 		}
 
 		return upid(r.cluster.Create(r.PathValue("node"), id, r.params(), r.user))
 	})
 	a.vm("GET "+vmPath+"/config", "VM.Audit", config)
 	a.vm("GET "+vmPath+"/pending", "VM.Audit", pending)
-	a.vm("PUT "+vmPath+"/config", "VM.Config.Options", func(r *request, node string, id int) (any, error) {
-		return nil, r.cluster.Update(node, id, r.params(), r.user)
-	})
-	a.vm("POST "+vmPath+"/config", "VM.Config.Options", func(r *request, node string, id int) (any, error) {
-		return nil, r.cluster.Update(node, id, r.params(), r.user)
-	})
+	for _, method := range []string{"PUT ", "POST "} {
+		a.vm(method+vmPath+"/config", "", func(r *request, node string, id int) (any, error) {
+			if err := r.check(settingNeeds("/vms/"+strconv.Itoa(id), r.params(), false)...); err != nil {
+				return nil, err
+			}
+
+			return nil, r.cluster.Update(node, id, r.params(), r.user)
+		})
+	}
 	a.vm("PUT "+vmPath+"/resize", "VM.Config.Disk", func(r *request, node string, id int) (any, error) {
 		return upid(r.cluster.Resize(node, id, r.param("disk"), r.param("size"), r.user))
 	})
 	a.vm("POST "+vmPath+"/move_disk", "VM.Config.Disk", func(r *request, node string, id int) (any, error) {
+		if err := r.check(at("/storage/"+r.param("storage"), "Datastore.AllocateSpace")); err != nil {
+			return nil, err
+		}
+
 		return upid(r.cluster.MoveDisk(node, id, r.param("disk"), r.param("storage"), r.param("format"), r.flag("delete"), r.user))
 	})
 	a.vm("POST "+vmPath+"/migrate", "VM.Migrate", func(r *request, node string, id int) (any, error) {
@@ -68,6 +84,9 @@ func (a *api) qemu() {
 		newID, err := strconv.Atoi(r.param("newid"))
 		if err != nil {
 			return nil, bad("newid", "property is missing and it is not optional")
+		}
+		if err := r.check(at("/vms/"+strconv.Itoa(newID), "VM.Allocate")); err != nil {
+			return nil, err
 		}
 
 		return upid(r.cluster.Clone(node, id, newID, r.params(), r.user))

@@ -30,7 +30,7 @@ func (a *api) storage() {
 		return nil, fmt.Errorf("storage '%s' does not exist", r.PathValue("storage"))
 	})
 	a.handle("GET /nodes/{node}/storage", "", storages)
-	a.handle("GET /nodes/{node}/storage/{storage}/status", "Datastore.Audit", func(r *request) (any, error) {
+	a.handle("GET /nodes/{node}/storage/{storage}/status", "Datastore.Audit|Datastore.AllocateSpace", func(r *request) (any, error) {
 		all, err := r.cluster.Storages(r.PathValue("node"))
 		if err != nil {
 			return nil, err
@@ -45,7 +45,7 @@ func (a *api) storage() {
 	})
 
 	const content = "/nodes/{node}/storage/{storage}/content"
-	a.handle("GET "+content, "Datastore.Audit", func(r *request) (any, error) {
+	a.handle("GET "+content, "Datastore.Audit|Datastore.AllocateSpace", func(r *request) (any, error) {
 		volumes, err := r.cluster.Content(r.PathValue("node"), r.PathValue("storage"), r.param("content"))
 		if err != nil {
 			return nil, err
@@ -61,7 +61,7 @@ func (a *api) storage() {
 
 		return all, nil
 	})
-	a.handle("GET "+content+"/{volume}", "Datastore.Audit", func(r *request) (any, error) {
+	a.handle("GET "+content+"/{volume}", "Datastore.Audit|Datastore.AllocateSpace", func(r *request) (any, error) {
 		v, err := r.cluster.Volume(r.PathValue("node"), r.PathValue("storage"), r.PathValue("volume"))
 		if err != nil {
 			return nil, err
@@ -69,10 +69,14 @@ func (a *api) storage() {
 
 		return object{"path": v.Path, "format": v.Format, "size": v.Size, "used": v.Size}, nil
 	})
-	a.handle("DELETE "+content+"/{volume}", "Datastore.AllocateTemplate", func(r *request) (any, error) {
+	a.handle("DELETE "+content+"/{volume}", "Datastore.Allocate", func(r *request) (any, error) {
 		return upid(r.cluster.DeleteVolume(r.PathValue("node"), r.PathValue("storage"), r.PathValue("volume"), r.user))
 	})
 	a.handle("POST /nodes/{node}/storage/{storage}/download-url", "Datastore.AllocateTemplate", func(r *request) (any, error) {
+		if err := r.check(at("/", "Sys.Audit"), at("/", "Sys.Modify")); err != nil {
+			return nil, err
+		}
+
 		return upid(r.cluster.Download(r.PathValue("node"), site.DownloadRequest{
 			Storage: r.PathValue("storage"), Content: r.param("content"), Filename: r.param("filename"), URL: r.param("url"),
 			Checksum: r.param("checksum"), ChecksumAlgorithm: r.param("checksum-algorithm"), Compression: r.param("compression"),

@@ -35,8 +35,8 @@ func (idle) Run(ctx context.Context, m *site.Machine) site.Exit {
 }
 
 // onSite is a configured provider of a site whose VMs idle, and the site. The web server has talos.iso, and the same as
-// talos.raw.gz.
-func onSite(t *testing.T) (e engine, s *site.Site, web string) {
+// talos.raw.gz. The provider's token may do everything, or what grants say.
+func onSite(t *testing.T, grants ...proxmox.Grants) (e engine, s *site.Site, web string) {
 	t.Helper()
 
 	iso, err := image.Encode(image.Image{Talos: "v1.12.4", Platform: "nocloud", Arch: "amd64", Kind: image.KindISO})
@@ -61,7 +61,11 @@ func onSite(t *testing.T) (e engine, s *site.Site, web string) {
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = s.Close() })
-	api := httptest.NewTLSServer(proxmox.New(s, &proxmox.Auth{Tokens: []proxmox.Token{{Value: token}}}))
+	who := proxmox.Token{Value: token}
+	if len(grants) > 0 {
+		who.Grants = grants[0]
+	}
+	api := httptest.NewTLSServer(proxmox.New(s, &proxmox.Auth{Tokens: []proxmox.Token{who}}))
 	t.Cleanup(api.Close)
 
 	e = attach(t, serve(t, "proxmoxve"))

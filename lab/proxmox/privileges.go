@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package proxmox
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/talos-proxmox/talos-proxmox/lab/site"
+)
+
+// Grants are privileges by path of the access control list: "/", "/vms", "/vms/100", "/storage/local",
+// "/sdn/zones", "/pool/k8s", "/mapping/pci/gpu". What is below a path has the path's, unless a nearer one is named.
+type Grants map[string][]string
+
+// has tells whether a privilege holds at a path.
+func (g Grants) has(path, privilege string) bool {
+	for {
+		if have, ok := g[path]; ok {
+			return slices.Contains(have, privilege)
+		}
+		if path == "/" {
+			return false
+		}
+		path = path[:strings.LastIndex(path, "/")]
+		if path == "" {
+			path = "/"
+		}
+	}
+}
+
+// need is a privilege at a path, or one of several.
+type need struct {
+	path string
+	any  []string
+}
+
+func at(path string, anyOf ...string) need { return need{path: path, any: anyOf} }
+
+// check fails with Proxmox VE's own words when the caller has not all that is needed.
+func (c caller) check(needs ...need) error {
+	if c.grants == nil {
+		return nil
+	}
+	for _, n := range needs {
+		if !slices.ContainsFunc(n.any, func(p string) bool { return c.grants.has(n.path, p) }) {
+			return &site.Error{
+				Status:  http.StatusForbidden,
+				Message: fmt.Sprintf("Permission check failed (%s, %s)", n.path, strings.Join(n.any, "|")),
+			}
+		}
+	}
+
+	return nil
+}
+
+// objectOf is the path of what a call is about.
+func objectOf(r *http.Request) string {
+	switch {
+	case r.PathValue("vmid") != "":
+		return "/vms/" + r.PathValue("vmid")
+	case r.PathValue("storage") != "":
+		return "/storage/" + r.PathValue("storage")
+	case r.PathValue("pool") != "":
+		return "/pool/" + r.PathValue("pool")
+	case strings.Contains(r.URL.Path, "/cluster/mapping/"):
+		_, rest, _ := strings.Cut(r.URL.Path, "/cluster/")
+
+		return "/" + rest
+	}
+
+	return "/"
+}

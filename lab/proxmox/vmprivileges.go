@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package proxmox
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// What the settings of a VM need, as PVE/API2/Qemu.pm has it. Drives and devices of the host are looked at by their
+// values.
+var (
+	driveKey = regexp.MustCompile(`^(ide|sata|scsi|virtio|efidisk|tpmstate)\d+$`)
+	netKey   = regexp.MustCompile(`^net\d+$`)
+	ipKey    = regexp.MustCompile(`^ipconfig\d+$`)
+	numaKey  = regexp.MustCompile(`^numa\d+$`)
+	hostKey  = regexp.MustCompile(`^(hostpci|usb|serial|rng|audio)\d+$`)
+)
+
+// settingPrivilege is the privilege of a plain setting, "" for one that is looked at elsewhere.
+func settingPrivilege(key string) []string {
+	switch {
+	case slices.Contains([]string{"cores", "cpu", "cpulimit", "cpuunits", "numa", "sockets", "vcpus", "affinity"}, key), numaKey.MatchString(key):
+		return []string{"VM.Config.CPU"}
+	case slices.Contains([]string{"memory", "balloon", "shares", "hugepages", "keephugepages"}, key):
+		return []string{"VM.Config.Memory"}
+	case slices.Contains([]string{"acpi", "hotplug", "kvm", "machine", "scsihw", "smbios1", "tablet", "vga", "watchdog"}, key), hostKey.MatchString(key):
+		return []string{"VM.Config.HWType"}
+	case slices.Contains([]string{"boot", "bootdisk", "vmstatestorage"}, key):
+		return []string{"VM.Config.Disk"}
+	case netKey.MatchString(key):
+		return []string{"VM.Config.Network"}
+	case ipKey.MatchString(key), strings.HasPrefix(key, "ci"), slices.Contains([]string{"nameserver", "searchdomain", "sshkeys"}, key):
+		return []string{"VM.Config.Cloudinit", "VM.Config.Network"}
+	}
+
+	return []string{"VM.Config.Options"}
+}
+
+// settingNeeds is what the settings of a request need at a VM's path.
+func settingNeeds(path string, params map[string]string, create bool) []need {
+	var needs []need
+	for _, key := range slices.Sorted(maps.Keys(params)) {
+		value := params[key]
+		switch {
+		case slices.Contains([]string{"vmid", "node", "delete", "digest", "pool", "force", "skiplock", "start", "unique"}, key):
+		case driveKey.MatchString(key):
+			needs = append(needs, driveNeeds(path, value, create)...)
+		default:
+			needs = append(needs, at(path, settingPrivilege(key)...))
+			needs = append(needs, hostNeeds(key, value)...)
+		}
+	}
+	for _, key := range split(params["delete"]) {
+		if driveKey.MatchString(key) {
+			needs = append(needs, at(path, "VM.Config.Disk"))
+		} else {
+			needs = append(needs, at(path, settingPrivilege(key)...))
+		}
+	}
+
+	return needs
+}
+
+// driveNeeds: a new disk needs room on its storage, a medium needs to be readable. What may be attached to a VM that
+// is being made is a matter of the storages alone.
+func driveNeeds(path, value string, create bool) []need {
+	var needs []need
+	cd := option(value, "media") == "cdrom"
+	switch {
+	case create:
+	case cd:
+		needs = append(needs, at(path, "VM.Config.CDROM"))
+	default:
+		needs = append(needs, at(path, "VM.Config.Disk"))
+	}
+
+	file := option(value, "file")
+	if file == "" {
+		file, _, _ = strings.Cut(value, ",")
+	}
+	storage, volume, ok := strings.Cut(file, ":")
+	switch {
+	case !ok: // none, or the host's own drive
+	case cd && volume != "cloudinit":
+		needs = append(needs, at("/storage/"+storage, "Datastore.AllocateSpace", "Datastore.Audit"))
+	case volume == "cloudinit" || strings.Trim(volume, "0123456789.") == "":
+		needs = append(needs, at("/storage/"+storage, "Datastore.AllocateSpace"))
+	}
+
+	return needs
+}
+
+// hostNeeds is what a setting needs beside the VM: the network, a mapping, the order of starting.
+func hostNeeds(key, value string) []need {
+	switch {
+	case netKey.MatchString(key):
+		zone := "/sdn/zones/localnet/" + option(value, "bridge")
+		if tag := option(value, "tag"); tag != "" {
+			zone += "/" + tag
+		}
+
+		return []need{at(zone, "SDN.Use")}
+	case strings.HasPrefix(key, "hostpci") && option(value, "mapping") != "":
+		return []need{at("/mapping/pci/"+option(value, "mapping"), "Mapping.Use")}
+	case strings.HasPrefix(key, "usb") && option(value, "mapping") != "":
+		return []need{at("/mapping/usb/"+option(value, "mapping"), "Mapping.Use")}
+	case key == "startup":
+		return []need{at("/", "Sys.Modify")}
+	}
+
+	return nil
+}
+
+// option is a field of a property string: "virtio,bridge=vmbr0".
+func option(value, name string) string {
+	for _, part := range strings.Split(value, ",") {
+		if v, ok := strings.CutPrefix(part, name+"="); ok {
+			return v
+		}
+	}
+
+	return ""
+}
