@@ -52,11 +52,11 @@ func (p Place) unlocked(ctx context.Context) error {
 
 	got := make(chan error, 1)
 	go func() {
-		defer func() { _ = f.Close() }() // gives the lock back
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX)
 		for errors.Is(err, syscall.EINTR) {
 			err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX)
 		}
+		_ = f.Close() // gives the lock back, before anybody hears that it is free
 		got <- err
 	}()
 
