@@ -155,6 +155,10 @@ func registerNodes(
 	secrets *components.TalosSecrets, p *providers,
 ) (map[string]*components.ProxmoxNode, error) {
 	nodes := map[string]*components.ProxmoxNode{}
+	rebuilds, err := secrets.GuardRebuilds(ctx)
+	if err != nil {
+		return nil, err
+	}
 	for _, n := range cfg.Nodes {
 		file, err := images[spec.Or(n.Node.Image, spec.DefaultImage)].FileID(*n.Host)
 		if err != nil {
@@ -167,7 +171,7 @@ func registerNodes(
 		made, err := components.NewProxmoxNode(ctx, *cfg.Cluster.Name+"-"+n.Name, &components.ProxmoxNodeArgs{
 			Cluster: cfg.Cluster, Node: n, Image: cfg.Image(n), ImageFileID: file,
 			Proxmox: cfg.Proxmox, Lifecycle: cfg.Lifecycle,
-			After: []pulumi.Resource{secrets}, Hooks: guard,
+			After: []pulumi.Resource{secrets, rebuilds}, Hooks: guard,
 		}, p.proxmoxAndTalos)
 		if err != nil {
 			return nil, err

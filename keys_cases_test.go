@@ -99,6 +99,8 @@ var keyCases = map[string]keyCase{
 	"lifecycle.drainTimeout":         {shown: showInHooks("DrainTimeout")},
 	"lifecycle.drainPolicy":          {shown: showInHooks("DrainPolicy")},
 	"lifecycle.force":                {shown: showInHooks("Force")},
+	"lifecycle.snapshotDirectory":    {shown: showInHooks("SnapshotDirectory")},
+	"lifecycle.snapshotsKept":        {shown: showInHooks("SnapshotsKept")},
 	"lifecycle.allowReplace":         {shown: showAllowReplace},
 	"output.store.kubeconfigName":    {without: "other", given: storeGiven},
 	"output.store.talosconfigName":   {without: "other", given: storeGiven},

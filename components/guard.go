@@ -5,26 +5,14 @@ package components
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/operations"
 )
-
-// editedInPlace are the settings of a VM that the Proxmox provider changes without a reboot; it
-// reboots the VM for any other.
-var editedInPlace = map[resource.PropertyKey]bool{
-	"cdrom": true, "description": true, "disks": true, "hookScriptFileId": true, "name": true, "onBoot": true,
-	"poolId": true, "protection": true, "smbios": true, "startup": true, "tags": true,
-	"timeoutClone": true, "timeoutCreate": true, "timeoutMigrate": true, "timeoutMoveDisk": true, "timeoutReboot": true,
-	"timeoutShutdownVm": true, "timeoutStartVm": true, "timeoutStopVm": true,
-}
 
 // Guard returns hooks for the machine of a node: an edit that reboots it waits for its turn, since the
 // provider edits machines in parallel, and goes ahead only while the cluster can spare the node; the
@@ -44,14 +32,9 @@ func (s *TalosSecrets) Guard(ctx *pulumi.Context, node string) (*pulumi.Resource
 	if err != nil {
 		return nil, err
 	}
-	id := hookID(TalosSecretsType, name, "fail/"+node)
-	fail, err := ctx.RegisterErrorHook(id, func(args *pulumi.ErrorHookArgs) (bool, error) {
-		s.gate.Fail(m, errors.New(strings.Join(args.Errors, "; ")))
-
-		return false, nil // another try would not do better
-	})
+	fail, err := s.failHook(ctx, hookID(TalosSecretsType, name, "fail/"+node), m)
 	if err != nil {
-		return nil, fmt.Errorf("registering hook %q: %w", id, err)
+		return nil, err
 	}
 
 	return &pulumi.ResourceHookBinding{
@@ -62,7 +45,7 @@ func (s *TalosSecrets) Guard(ctx *pulumi.Context, node string) (*pulumi.Resource
 
 func (s *TalosSecrets) enter(ctx *pulumi.Context, m operations.Member) pulumi.ResourceHookFunction {
 	return func(args *pulumi.ResourceHookArgs) error {
-		if !reboots(args.OldInputs, args.NewInputs) {
+		if !VMEditReboots(args.OldInputs, args.NewInputs) {
 			return nil
 		}
 		look, err := s.look(ctx, args.URN)
@@ -98,27 +81,10 @@ func (s *TalosSecrets) look(ctx *pulumi.Context, urn pulumi.URN) (operations.Loo
 
 	// Machines come before the members that leave, and beside those that join.
 	cluster := s.access.cluster
-	cluster.Leaving = true
+	cluster.Leaving, cluster.Joining = true, true
 
 	return operations.Look{
 		Access: remote, Cluster: cluster, Report: reportTo(ctx, urn),
 		Patience: operations.DefaultPatience(duration(s.config.Lifecycle.ReadyTimeout, 15*time.Minute)),
 	}, nil
-}
-
-// reboots says whether an edit of a VM makes the Proxmox provider reboot it.
-func reboots(was, now resource.PropertyMap) bool {
-	differs := func(key resource.PropertyKey) bool { return !was[key].DeepEquals(now[key]) }
-	for key := range now {
-		if !editedInPlace[key] && differs(key) {
-			return true
-		}
-	}
-	for key := range was {
-		if _, still := now[key]; !still && !editedInPlace[key] {
-			return true
-		}
-	}
-
-	return false
 }

@@ -13,39 +13,6 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/internal/operations"
 )
 
-func TestRebootsKnowsWhatIsEditedInPlace(t *testing.T) {
-	t.Parallel()
-
-	was := map[string]any{"memory": map[string]any{"dedicated": 2048}, "description": "a", "cdrom": map[string]any{"fileId": "1"}}
-	for name, test := range map[string]struct {
-		key  string
-		to   any
-		want bool
-	}{
-		"memory":        {"memory", map[string]any{"dedicated": 4096}, true},
-		"a new setting": {"kvmArguments", "-foo", true},
-		"the CD":        {"cdrom", map[string]any{"fileId": "2"}, false},
-		"description":   {"description", "b", false},
-		"nothing":       {"description", "a", false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-
-			now := map[string]any{}
-			for key, value := range was {
-				now[key] = value
-			}
-			now[test.key] = test.to
-
-			assert.Equal(t, test.want, reboots(resource.NewPropertyMapFromMap(was), resource.NewPropertyMapFromMap(now)))
-			_, added := was[test.key]
-			if !added {
-				assert.True(t, reboots(resource.NewPropertyMapFromMap(now), resource.NewPropertyMapFromMap(was)), "a setting goes")
-			}
-		})
-	}
-}
-
 func TestRefuseTalosStep(t *testing.T) {
 	t.Parallel()
 

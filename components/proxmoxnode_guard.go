@@ -70,7 +70,17 @@ func RefuseVMEdit(node string, was, now resource.PropertyMap, allowed []string) 
 
 // stashInput is the identity as a value of Pulumi's.
 func stashInput(id hardware.Identity) (pulumi.Input, error) {
-	text, err := json.Marshal(id)
+	plain, err := plainValue(id)
+	if err != nil {
+		return nil, err
+	}
+
+	return pulumi.ToOutput(plain), nil
+}
+
+// plainValue is a value as JSON knows it.
+func plainValue(v any) (map[string]any, error) {
+	text, err := json.Marshal(v)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +89,7 @@ func stashInput(id hardware.Identity) (pulumi.Input, error) {
 		return nil, err
 	}
 
-	return pulumi.ToOutput(plain), nil
+	return plain, nil
 }
 
 // stashed is the identity in the inputs of a Stash.

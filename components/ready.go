@@ -27,6 +27,12 @@ func (c *TalosCluster) ready(
 		return nil, err
 	}
 
+	edit, err := attempt(ctx, name+"-edit", textOf(c.mustBeHealthy(digests)), pulumi.Parent(c))
+	if err != nil {
+		return nil, err
+	}
+	healthy := c.mustBeHealthy(digests)
+	healthy["edit"] = edit
 	opts := []pulumi.ResourceOption{
 		pulumi.Parent(c), pulumi.DependsOn(before),
 		pulumi.ResourceHooks(&pulumi.ResourceHookBinding{
@@ -42,7 +48,7 @@ func (c *TalosCluster) ready(
 	if len(vms) > 0 {
 		opts = append(opts, pulumi.ReplaceWith(vms))
 	}
-	stash, err := pulumi.NewStash(ctx, name+"-ready", &pulumi.StashArgs{Input: c.mustBeHealthy(digests)}, opts...)
+	stash, err := pulumi.NewStash(ctx, name+"-ready", &pulumi.StashArgs{Input: healthy}, opts...)
 	if err != nil {
 		return nil, fmt.Errorf("registering the ready gate of cluster %q: %w", name, err)
 	}
@@ -67,6 +73,19 @@ func (c *TalosCluster) mustBeHealthy(digests pulumi.StringMap) pulumi.Map {
 		"nodes":      nodes,
 		"talos":      pulumi.String(spec.Or(c.config.Talos.Version, "")),
 	}
+}
+
+// textOf is a fingerprint of what the gate stands for.
+func textOf(healthy pulumi.Map) pulumi.StringOutput {
+	return healthy.ToMapOutput().ApplyT(func(plain map[string]any) (string, error) {
+		text, err := json.Marshal(plain)
+		if err != nil {
+			return "", fmt.Errorf("reading what must be healthy: %w", err)
+		}
+		sum := sha256.Sum256(text)
+
+		return hex.EncodeToString(sum[:8]), nil
+	}).(pulumi.StringOutput) //nolint:forcetypeassert // the function's type
 }
 
 // machineDigest is a fingerprint of everything that was said about a node, so that an edit of its

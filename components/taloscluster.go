@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
@@ -83,6 +84,9 @@ type TalosCluster struct {
 
 	config  spec.Config
 	secrets *TalosSecrets
+	// fresh says that the cluster is created in this run.
+	fresh atomic.Bool
+	taken runSnapshots
 }
 
 // NewTalosCluster registers a cluster: its secrets, every node's configuration, etcd's bootstrap on

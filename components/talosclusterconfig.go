@@ -88,12 +88,16 @@ func digestOf(config pulumi.StringOutput) pulumi.StringOutput {
 func (c *TalosCluster) applyConfiguration(
 	ctx *pulumi.Context, name string, n spec.NamedNode, config pulumi.StringOutput, vm pulumi.Resource, after []pulumi.Resource,
 ) (*machine.ConfigurationApply, error) {
+	guard, err := c.guardApply(ctx, name, memberOf(n))
+	if err != nil {
+		return nil, err
+	}
 	after = slices.Clone(after)
 	if vm != nil {
 		after = append(after, vm)
 	}
 	opts := []pulumi.ResourceOption{
-		pulumi.Parent(c), pulumi.DependsOn(after),
+		pulumi.Parent(c), pulumi.DependsOn(after), pulumi.ResourceHooks(guard),
 		pulumi.AdditionalSecretOutputs([]string{"clientConfiguration"}),
 	}
 	if vm != nil {

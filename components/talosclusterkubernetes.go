@@ -19,7 +19,7 @@ import (
 // too, are applied to all nodes at the same time, and then find it running. The nodes' versions of
 // Talos depend on the configurations, so that both upgrades never run at the same time. A new cluster
 // does not wait for it. An upgrade that fails keeps the old value in the state, so that the next run
-// goes on.
+// goes on; when the edit is taken back instead, the nodes are brought back.
 func (c *TalosCluster) kubernetes(ctx *pulumi.Context, name string) (*pulumi.Stash, error) {
 	run, err := registerHook(ctx, TalosClusterType, name, "kubernetes", c.upgradeKubernetes(ctx))
 	if err != nil {
@@ -30,13 +30,29 @@ func (c *TalosCluster) kubernetes(ctx *pulumi.Context, name string) (*pulumi.Sta
 		return nil, err
 	}
 
-	hooks := &pulumi.ResourceHookBinding{BeforeUpdate: []*pulumi.ResourceHook{refuse, run}}
+	created, err := registerHook(ctx, TalosClusterType, name, "created", func(*pulumi.ResourceHookArgs) error {
+		c.fresh.Store(true)
+
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	version := pulumi.String(spec.Or(c.config.Kubernetes.Version, ""))
+	tried, err := attempt(ctx, name+"-kubernetes-edit", version, pulumi.Parent(c))
+	if err != nil {
+		return nil, err
+	}
+
+	hooks := &pulumi.ResourceHookBinding{
+		BeforeCreate: []*pulumi.ResourceHook{created}, BeforeUpdate: []*pulumi.ResourceHook{refuse, run},
+	}
 	if spec.Or(c.config.Cluster.Adopted, false) {
 		// Nobody knows what a cluster runs that was made elsewhere.
-		hooks.BeforeCreate = []*pulumi.ResourceHook{run}
+		hooks.BeforeCreate = []*pulumi.ResourceHook{created, run}
 	}
 	stash, err := pulumi.NewStash(ctx, name+"-kubernetes", &pulumi.StashArgs{
-		Input: pulumi.String(spec.Or(c.config.Kubernetes.Version, "")),
+		Input: pulumi.StringMap{"edit": tried, "kubernetes": version},
 	}, pulumi.Parent(c), pulumi.DependsOn([]pulumi.Resource{c.secrets.resource}), pulumi.ResourceHooks(hooks))
 	if err != nil {
 		return nil, fmt.Errorf("registering the Kubernetes version of cluster %q: %w", name, err)
@@ -60,20 +76,17 @@ func (c *TalosCluster) upgradeKubernetes(ctx *pulumi.Context) pulumi.ResourceHoo
 
 		return operations.KubernetesUpgrade{
 			Access: remote, Cluster: cluster, Gate: c.secrets.gate, Patience: patience, Report: reportTo(ctx, args.URN),
+			Snapshots: c.snapshots(remote), Metrics: remote.Metrics,
 		}.Run(ctx.Context(), spec.Or(c.config.Kubernetes.Version, ""))
 	}
 }
 
 // refuseKubernetesStep refuses, in the preview already, a step that Kubernetes does not take.
 func refuseKubernetesStep(args *pulumi.ResourceHookArgs) error {
-	was, now := args.OldInputs["input"], args.NewInputs["input"]
-	if !was.IsString() || !now.IsString() {
-		return nil // the nodes themselves say what they run, at up
-	}
-	from, errFrom := versions.ParseKubernetes(was.StringValue())
-	to, errTo := versions.ParseKubernetes(now.StringValue())
+	from, errFrom := versions.ParseKubernetes(stashedText(args.OldInputs, "kubernetes"))
+	to, errTo := versions.ParseKubernetes(stashedText(args.NewInputs, "kubernetes"))
 	if errFrom != nil || errTo != nil {
-		return nil
+		return nil // the nodes themselves say what they run, at up
 	}
 	if err := versions.KubernetesStep(from, to); err != nil {
 		return fmt.Errorf("kubernetes.version: %w", err)

@@ -26,8 +26,8 @@ func TestRefuseKubernetesStep(t *testing.T) {
 			t.Parallel()
 
 			err := refuseKubernetesStep(&pulumi.ResourceHookArgs{
-				OldInputs: resource.PropertyMap{"input": resource.NewStringProperty(test.from)},
-				NewInputs: resource.PropertyMap{"input": resource.NewStringProperty(test.to)},
+				OldInputs: resource.NewPropertyMapFromMap(map[string]any{"input": map[string]any{"kubernetes": test.from}}),
+				NewInputs: resource.NewPropertyMapFromMap(map[string]any{"input": map[string]any{"kubernetes": test.to}}),
 			})
 
 			if test.want == "" {

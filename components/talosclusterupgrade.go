@@ -24,6 +24,10 @@ func (c *TalosCluster) upgrades(
 	members pulumi.Resource,
 ) ([]pulumi.Resource, error) {
 	var planes, workers []pulumi.Resource
+	edits, err := c.imageEdits(ctx, name, args)
+	if err != nil {
+		return nil, err
+	}
 	lanes := spec.Or(c.config.Lifecycle.MaxUnavailable, 1)
 	for _, n := range c.config.Nodes {
 		after := []pulumi.Resource{applies[n.Name], members}
@@ -35,7 +39,7 @@ func (c *TalosCluster) upgrades(
 		}
 		stash, err := c.upgrade(ctx, name, n, operations.Image{
 			Version: spec.Or(c.config.Talos.Version, ""), Schematic: args.Schematics[n.Name], Installer: args.checked.in.Installer[n.Name],
-		}, after)
+		}, edits[variantOf(n)], after)
 		if err != nil {
 			return nil, err
 		}
@@ -49,9 +53,31 @@ func (c *TalosCluster) upgrades(
 	return append(planes, workers...), nil
 }
 
+// imageEdits are, by image variant, values that are others after each edit of what its nodes run.
+func (c *TalosCluster) imageEdits(ctx *pulumi.Context, name string, args *TalosClusterArgs) (map[string]pulumi.StringInput, error) {
+	edits := map[string]pulumi.StringInput{}
+	for _, n := range c.config.Nodes {
+		variant := variantOf(n)
+		if edits[variant] != nil {
+			continue
+		}
+		wanted := pulumi.String(spec.Or(c.config.Talos.Version, "") + " " + args.Schematics[n.Name])
+		edit, err := attempt(ctx, name+"-"+variant+"-image-edit", wanted, pulumi.Parent(c))
+		if err != nil {
+			return nil, err
+		}
+		edits[variant] = edit
+	}
+
+	return edits, nil
+}
+
+// variantOf is the image variant that a node boots.
+func variantOf(n spec.NamedNode) string { return spec.Or(n.Node.Image, spec.DefaultImage) }
+
 // upgrade registers what one node runs.
 func (c *TalosCluster) upgrade(
-	ctx *pulumi.Context, name string, n spec.NamedNode, image operations.Image, after []pulumi.Resource,
+	ctx *pulumi.Context, name string, n spec.NamedNode, image operations.Image, edit pulumi.StringInput, after []pulumi.Resource,
 ) (*pulumi.Stash, error) {
 	m := memberOf(n)
 	run, err := registerHook(ctx, TalosClusterType, name, "upgrade/"+n.Name, func(args *pulumi.ResourceHookArgs) error {
@@ -63,7 +89,7 @@ func (c *TalosCluster) upgrade(
 		return operations.Upgrade{
 			Access: remote, Cluster: c.secrets.access.cluster, Gate: c.secrets.gate, Drain: drainOf(c.config.Lifecycle),
 			Patience: operations.DefaultPatience(duration(c.config.Lifecycle.UpgradeTimeout, 20*time.Minute)),
-			Report:   reportTo(ctx, args.URN),
+			Report:   reportTo(ctx, args.URN), Snapshots: c.snapshots(remote),
 		}.Run(ctx.Context(), m, image)
 	})
 	if err != nil {
@@ -80,7 +106,7 @@ func (c *TalosCluster) upgrade(
 		hooks.BeforeCreate = []*pulumi.ResourceHook{run}
 	}
 	stash, err := pulumi.NewStash(ctx, name+"-"+n.Name+"-version", &pulumi.StashArgs{Input: pulumi.StringMap{
-		"schematic": pulumi.String(image.Schematic), "talos": pulumi.String(image.Version),
+		"edit": edit, "schematic": pulumi.String(image.Schematic), "talos": pulumi.String(image.Version),
 	}}, pulumi.Parent(c), pulumi.DependsOn(after), pulumi.ResourceHooks(hooks))
 	if err != nil {
 		return nil, fmt.Errorf("registering the version of node %q: %w", n.Name, err)

@@ -4,6 +4,7 @@
 package components_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
@@ -32,7 +33,10 @@ func TestTalosClusterUpgradesNodesInOrder(t *testing.T) {
 		} {
 			rpc := m.Register("test-" + node + "-version")
 			require.NotNil(t, rpc, node)
-			want := []string{urn("talos:machine/configurationApply:ConfigurationApply", "test-"+node), urn("pulumi:index:Stash", "test-members")}
+			want := []string{
+				urn("talos:machine/configurationApply:ConfigurationApply", "test-"+node), urn("pulumi:index:Stash", "test-members"),
+				urn("pulumi:index:Stash", "test-default-image-edit"),
+			}
 			for _, other := range after {
 				want = append(want, version+other+"-version")
 			}
@@ -63,12 +67,13 @@ func TestTalosClusterUpgradesKubernetesBeforeItsConfigurations(t *testing.T) {
 		assert.Equal(t, []string{
 			components.TalosClusterType + "::test::kubernetes-step", components.TalosClusterType + "::test::kubernetes",
 		}, rpc.GetHooks().GetBeforeUpdate())
-		assert.Empty(t, rpc.GetHooks().GetBeforeCreate(), "a new cluster is made with its version")
+		assert.Equal(t, []string{components.TalosClusterType + "::test::created"}, rpc.GetHooks().GetBeforeCreate(),
+			"a new cluster is made with its version, and nothing is upgraded")
 		assert.Empty(t, rpc.GetHooks().GetBeforeDelete(), "a plain destroy must work")
-		assert.Len(t, rpc.GetDependencies(), 1, "creation waits for the secrets alone")
-		assert.Contains(t, rpc.GetDependencies()[0], "talos:machine/secrets:Secrets::test-secrets")
+		assert.Len(t, rpc.GetDependencies(), 2, "creation waits for the secrets and the edit's mark alone")
+		assert.Contains(t, strings.Join(rpc.GetDependencies(), " "), "talos:machine/secrets:Secrets::test-secrets")
 		args, _ := m.Get("test-kubernetes")
-		assert.Equal(t, "v1.34.1", args.Inputs["input"].StringValue())
+		assert.Equal(t, "v1.34.1", args.Inputs["input"].ObjectValue()["kubernetes"].StringValue())
 
 		version := urn("pulumi:index:Stash", "test-kubernetes")
 		for _, node := range []string{"ctrl-00", "ctrl-01", "ctrl-02", "work-00"} {
@@ -94,8 +99,50 @@ func TestTalosClusterThatWasAdoptedIsLookedAtBeforeItsConfigurations(t *testing.
 	m, err := makeCluster(t, false, cfg)
 	require.NoError(t, err)
 
-	assert.Equal(t, []string{components.TalosClusterType + "::test::kubernetes"},
-		m.Register("test-kubernetes").GetHooks().GetBeforeCreate())
+	prefix := components.TalosClusterType + "::test::"
+	assert.Equal(t, []string{prefix + "created", prefix + "kubernetes"}, m.Register("test-kubernetes").GetHooks().GetBeforeCreate())
+	hooks := m.Register("test-ctrl-00").GetHooks()
+	assert.Equal(t, []string{prefix + "heal/ctrl-00", prefix + "apply/ctrl-00"}, hooks.GetBeforeCreate(),
+		"its nodes run already: one at a time reboots for its configuration")
+	assert.Equal(t, []string{prefix + "applied/ctrl-00"}, hooks.GetAfterCreate())
+}
+
+func TestTalosClusterGuardsConfigurations(t *testing.T) {
+	t.Parallel()
+
+	for _, preview := range []bool{true, false} {
+		m, err := makeCluster(t, preview, clusterConfig(1, 1))
+		require.NoError(t, err)
+
+		prefix := components.TalosClusterType + "::test::"
+		for _, node := range []string{"ctrl-00", "work-00"} {
+			hooks := m.Register("test-" + node).GetHooks()
+			assert.Equal(t, []string{prefix + "heal/" + node}, hooks.GetBeforeCreate())
+			assert.Empty(t, hooks.GetAfterCreate(), "a new node joins without a turn")
+			assert.Equal(t, []string{prefix + "apply/" + node}, hooks.GetBeforeUpdate())
+			assert.Equal(t, []string{prefix + "applied/" + node}, hooks.GetAfterUpdate())
+			assert.Equal(t, []string{prefix + "apply-failed/" + node}, hooks.GetOnError())
+		}
+	}
+}
+
+// TestTalosClusterMarksEdits holds that what looks at nodes is updated by an edit that takes back another
+// one, although its own value is the old one again.
+func TestTalosClusterMarksEdits(t *testing.T) {
+	t.Parallel()
+
+	m, err := makeCluster(t, false, clusterConfig(1, 1))
+	require.NoError(t, err)
+
+	for stash, mark := range map[string]string{
+		"test-kubernetes": "test-kubernetes-edit", "test-ctrl-00-version": "test-default-image-edit",
+		"test-work-00-version": "test-default-image-edit", "test-ready": "test-edit",
+	} {
+		require.NotNil(t, m.Register(mark), mark)
+		assert.NotNil(t, m.Register(mark).GetReplacementTrigger(), "a new edit makes a new one")
+		args, _ := m.Get(stash)
+		assert.Equal(t, mark+"-id", args.Inputs["input"].ObjectValue()["edit"].StringValue(), stash)
+	}
 }
 
 func TestTalosSecretsGuardMachines(t *testing.T) {

@@ -22,8 +22,15 @@ type Lifecycle struct {
 	// AllowReplace permits edits that replace a VM, by node: the fields that may differ
 	// ("host", "vmId", "efiDisk", "tpm") or "*".
 	AllowReplace map[string][]string `json:"allowReplace,omitempty"`
-	// Replace rebuilds a node (its VM is replaced; it is not drained first): raise the number to do it (again), by node.
+	// Replace rebuilds a node, by node: raise the number to do it (again). The node is drained, leaves
+	// etcd and Kubernetes, gets a new VM and joins; disks with keepOnRebuild stay. One control plane, or
+	// maxUnavailable workers, at a time.
 	Replace map[string]int `json:"replace,omitempty"`
+	// SnapshotDirectory receives a snapshot of etcd before an upgrade of Talos or Kubernetes, mode 0600;
+	// none when unset. Whoever has one has every secret of the cluster.
+	SnapshotDirectory *string `json:"snapshotDirectory,omitempty"`
+	// SnapshotsKept is how many snapshots of this cluster the directory keeps; older ones are removed.
+	SnapshotsKept *int `json:"snapshotsKept,omitempty" min:"1" default:"5"`
 	// Force removes nodes that no longer answer: by name.
 	Force []string `json:"force,omitempty"`
 	// KubeconfigRenewal is how long before expiry client certificates are renewed.

@@ -45,6 +45,9 @@ func (r *rules) lifecycle() {
 			r.l.Addf(at, "%d is below 0: count up from 1", c.Replace[node])
 		}
 	}
+	if c.SnapshotDirectory != nil && strings.TrimSpace(*c.SnapshotDirectory) == "" {
+		r.l.Addf("lifecycle.snapshotDirectory", "is empty: write a path, or remove it")
+	}
 	for i, node := range c.Force {
 		if !labelForm.MatchString(node) {
 			r.l.Addf(check.Index("lifecycle.force", i), "%q is no name of a node", node)

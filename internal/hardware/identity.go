@@ -118,3 +118,18 @@ func fixed(n spec.NamedNode, img spec.Image) []string {
 
 	return reasons
 }
+
+// Replaced is what of the identity decides whether a VM is replaced, and who the node was to its cluster.
+func (id Identity) Replaced() Identity {
+	return Identity{
+		Rebuild: id.Rebuild, Host: id.Host, VMID: id.VMID, Migrate: id.Migrate, HA: id.HA,
+		Role: id.Role, Address: id.Address, EFIDisk: id.EFIDisk, TPM: id.TPM,
+	}
+}
+
+// Replaces says whether an edit from was to now replaces the VM, where it is permitted.
+func Replaces(was, now Identity) bool {
+	moves := was.Host != now.Host && !now.Migrate && !(was.HA && now.HA)
+
+	return was.Rebuild != now.Rebuild || moves || was.VMID != now.VMID || was.EFIDisk != now.EFIDisk || was.TPM != now.TPM
+}

@@ -116,6 +116,20 @@ func (r *Remote) restConfig(ctx context.Context) (*rest.Config, error) {
 	return nil, fmt.Errorf("no control plane gives access to Kubernetes: %w", errors.Join(errs...))
 }
 
+// Metrics are those of the API server that the cluster's endpoint leads to, in Prometheus's text format.
+func (r *Remote) Metrics(ctx context.Context) ([]byte, error) {
+	api, err := r.Kubernetes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	text, err := api.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("asking the API server for its metrics: %w", err)
+	}
+
+	return text, nil
+}
+
 // requestTimeout bounds one request to the Kubernetes API, repetitions included: longer than the cluster's
 // address takes to come up on another control plane.
 const requestTimeout = 90 * time.Second

@@ -117,3 +117,21 @@ func (c *Client) RemoveEtcdMember(ctx context.Context, address string, id uint64
 
 	return nil
 }
+
+// Snapshot writes a copy of etcd's data as this control plane has it.
+func (c *Client) Snapshot(ctx context.Context, address string, to io.Writer) error {
+	node, err := c.node(ctx, address)
+	if err != nil {
+		return err
+	}
+	from, err := node.EtcdSnapshot(ctx, &machineapi.EtcdSnapshotRequest{})
+	if err != nil {
+		return fmt.Errorf("asking for a snapshot of etcd: %w", err)
+	}
+	defer from.Close() //nolint:errcheck // only read
+	if _, err := io.Copy(to, from); err != nil {
+		return fmt.Errorf("reading the snapshot of etcd: %w", err)
+	}
+
+	return nil
+}

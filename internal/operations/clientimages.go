@@ -74,7 +74,7 @@ func (c *Client) Pull(ctx context.Context, address string, component Component, 
 		return err
 	}
 	namespace := common.ContainerdNamespace_NS_CRI
-	if component == Kubelet {
+	if component == Kubelet || component == Installer {
 		namespace = common.ContainerdNamespace_NS_SYSTEM
 	}
 	if err := node.ImagePull(ctx, namespace, image); err != nil && status.Code(err) != codes.Unimplemented {

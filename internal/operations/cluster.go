@@ -37,6 +37,9 @@ type Cluster struct {
 	CoreDNS bool
 	// Leaving says that etcd may have members beside the control planes: they leave later in the run.
 	Leaving bool
+	// Joining says that members which Kubernetes does not know yet may be missing: they join beside this
+	// step or after it.
+	Joining bool
 	// Down are members that nobody expects to answer now.
 	Down []Member
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -33,6 +34,14 @@ type node struct {
 	services map[string]operations.Service
 	members  []operations.EtcdMember
 	pods     []operations.StaticPod
+
+	// configuration is in force on the node.
+	configuration string
+	// snapshot is the node's copy of etcd.
+	snapshot string
+	// blank machines wait in maintenance mode; refuses is what a node says of a configuration.
+	blank   bool
+	refuses error
 
 	schematic string
 	boots     int
@@ -93,7 +102,18 @@ func ask[T any](ctx context.Context, c *cluster, address string, f func(*node) T
 }
 
 func (c *cluster) Version(ctx context.Context, address string) (string, error) {
-	return ask(ctx, c, address, func(n *node) string { return n.version })
+	version, err := ask(ctx, c, address, func(n *node) string {
+		if n.blank {
+			return ""
+		}
+
+		return n.version
+	})
+	if err == nil && version == "" {
+		err = errSilent
+	}
+
+	return version, err
 }
 
 func (c *cluster) Stage(ctx context.Context, address string) (string, []string, error) {
@@ -219,6 +239,41 @@ func (c *cluster) Pull(ctx context.Context, address string, _ operations.Compone
 	})
 
 	return errors.Join(err, c.noImage)
+}
+
+func (c *cluster) Snapshot(ctx context.Context, address string, to io.Writer) error {
+	content, err := ask(ctx, c, address, func(n *node) string { return n.snapshot })
+	if err == nil {
+		_, err = io.WriteString(to, content)
+	}
+
+	return err
+}
+
+func (c *cluster) Configuration(ctx context.Context, address string) ([]byte, error) {
+	return ask(ctx, c, address, func(n *node) []byte { return []byte(n.configuration) })
+}
+
+func (c *cluster) Reboots(ctx context.Context, address string, configuration []byte) (bool, error) {
+	type answer struct {
+		reboots bool
+		err     error
+	}
+	a, err := ask(ctx, c, address, func(n *node) answer {
+		if n.blank {
+			return answer{err: errSilent}
+		}
+
+		return answer{strings.Contains(string(configuration), "reboot"), n.refuses}
+	})
+
+	return a.reboots, errors.Join(err, a.err)
+}
+
+func (c *cluster) Unconfigured(ctx context.Context, address string) bool {
+	blank, _ := ask(ctx, c, address, func(n *node) bool { return n.blank })
+
+	return blank
 }
 
 // boot is a reboot into an image named "schematic:version".

@@ -23,6 +23,10 @@ type KubernetesUpgrade struct {
 	Cluster Cluster
 	// Gate lets one node at a time restart what it runs of Kubernetes.
 	Gate *Gate
+	// Snapshots are taken of etcd before; nil for none.
+	Snapshots *Snapshots
+	// Metrics are an API server's, in Prometheus's text format; nil where nobody can ask.
+	Metrics func(context.Context) ([]byte, error)
 	// Patience bounds each wait for one component on one node, and each look at health.
 	Patience Patience
 	// Report gets a line for each step.
@@ -67,6 +71,7 @@ func (u KubernetesUpgrade) run(ctx context.Context, wanted versions.Kubernetes) 
 	if err := u.mayStep(ctx, api, wanted); err != nil {
 		return err
 	}
+	u.warnOfRemoved(ctx, wanted)
 	if err := u.pull(ctx, api, wanted); err != nil {
 		return err
 	}

@@ -78,10 +78,29 @@ func (u KubernetesUpgrade) change(
 
 // set changes the node's configuration.
 func (u KubernetesUpgrade) set(ctx context.Context, api Talos, m Member, component Component, image string) error {
+	was := "unknown"
+	if runs, ok := u.running(ctx, api, m); ok {
+		was = runs.String()
+	}
+	if err := u.Snapshots.Take(ctx, "kubernetes-"+was, u.Report); err != nil {
+		return err
+	}
 	calling, cancel := context.WithTimeout(ctx, u.Patience.Call)
 	defer cancel()
 
 	return api.SetImage(calling, m.Address, component, image)
+}
+
+// running is the version of Kubernetes that a node's kubelet has in its configuration.
+func (u KubernetesUpgrade) running(ctx context.Context, api Talos, m Member) (versions.Kubernetes, bool) {
+	calling, cancel := context.WithTimeout(ctx, u.Patience.Call)
+	defer cancel()
+	image, err := api.Image(calling, m.Address, Kubelet)
+	if err != nil {
+		return versions.Kubernetes{}, false
+	}
+
+	return taggedVersion(image)
 }
 
 // images are a component's image on a node and the one it is to have; empty when nobody can tell, since

@@ -5,6 +5,7 @@ package operations
 
 import (
 	"context"
+	"io"
 
 	"k8s.io/client-go/kubernetes"
 )
@@ -51,6 +52,9 @@ const (
 	Kubelet           Component = "kubelet"
 )
 
+// Installer stands for the image that installs Talos, which a node pulls like that of its kubelet.
+const Installer Component = "installer"
+
 // Talos is what this package asks of the Talos API. A node is named by its address.
 type Talos interface {
 	// Version is the Talos version that runs, "v1.12.4".
@@ -83,6 +87,15 @@ type Talos interface {
 	// SetImage changes a component's image in the node's configuration and nothing else, without a
 	// reboot; it returns before the component runs.
 	SetImage(ctx context.Context, address string, component Component, image string) error
+	// Snapshot writes a copy of etcd's data as this control plane has it.
+	Snapshot(ctx context.Context, address string, to io.Writer) error
+	// Configuration is the machine configuration that is in force on a node, secrets included.
+	Configuration(ctx context.Context, address string) ([]byte, error)
+	// Reboots says whether a configuration makes a node reboot when it is applied; nothing is changed.
+	Reboots(ctx context.Context, address string, configuration []byte) (bool, error)
+	// Unconfigured says whether a machine waits in maintenance mode: it has no configuration, belongs to
+	// no cluster, and answers whoever asks.
+	Unconfigured(ctx context.Context, address string) bool
 	// Pull has the node pull a component's image ahead of its use, where its API can; it returns when
 	// the image is there.
 	Pull(ctx context.Context, address string, component Component, image string) error

@@ -6,6 +6,8 @@ package operations
 import (
 	"context"
 	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Look is how a cluster is looked at around the time that a node is down.
@@ -35,9 +37,44 @@ func (l Look) After() func(context.Context, []Member) error {
 
 func (l Look) wait(ctx context.Context, down []Member) error {
 	c := l.Cluster
+	if c.Joining {
+		c.Members = l.joined(ctx, down)
+	}
 	c.Down = down
 
 	return WaitHealthy(ctx, l.Access, c, l.Patience, l.Report)
+}
+
+// joined are the members without those that Kubernetes does not know yet: they join beside this step or
+// after it, so that waiting for them could last for ever. Where they are control planes and etcd has
+// two members only, they stay: the one that is left would stop serving, so they are waited for. Where
+// nobody says who has joined, all have to be well.
+func (l Look) joined(ctx context.Context, down []Member) []Member {
+	asking, cancel := context.WithTimeout(ctx, l.Patience.Call)
+	defer cancel()
+	api, err := l.Access.Kubernetes(asking)
+	if err != nil {
+		return l.Cluster.Members
+	}
+	list, err := api.CoreV1().Nodes().List(asking, metav1.ListOptions{})
+	if err != nil {
+		return l.Cluster.Members
+	}
+	known := make(map[string]bool, len(list.Items))
+	planes := 0
+	for _, n := range list.Items {
+		known[n.Name] = true
+	}
+	for _, m := range l.Cluster.ControlPlanes() {
+		if known[m.Hostname] {
+			planes++
+		}
+	}
+	fragile := planes == 2 && slices.ContainsFunc(down, func(m Member) bool { return m.ControlPlane })
+
+	return slices.DeleteFunc(slices.Clone(l.Cluster.Members), func(m Member) bool {
+		return !known[m.Hostname] && (!m.ControlPlane || !fragile)
+	})
 }
 
 // Lives says whether any control plane serves etcd: a cluster of which none does was never
@@ -47,8 +84,8 @@ func (l Look) Lives(ctx context.Context) bool {
 	if err != nil {
 		return false
 	}
-	answers := make(chan bool)
 	planes := l.Cluster.ControlPlanes()
+	answers := make(chan bool, len(planes))
 	for _, m := range planes {
 		go func() {
 			calling, cancel := context.WithTimeout(ctx, l.Patience.Call)
@@ -57,10 +94,11 @@ func (l Look) Lives(ctx context.Context) bool {
 			answers <- err == nil && len(members) > 0
 		}()
 	}
-	lives := false
 	for range planes {
-		lives = <-answers || lives
+		if <-answers {
+			return true
+		}
 	}
 
-	return lives
+	return false
 }

@@ -33,6 +33,8 @@ type Upgrade struct {
 	Gate *Gate
 	// Drain says how the node is emptied before.
 	Drain Drain
+	// Snapshots are taken of etcd before; nil for none.
+	Snapshots *Snapshots
 	// Patience bounds the node's own upgrade, its reboot included, and then each look at health.
 	Patience Patience
 	// Report gets a line for each step.
@@ -62,10 +64,20 @@ func (u Upgrade) Run(ctx context.Context, m Member, image Image) error {
 		return fmt.Errorf("upgrading node %s: %w", m, err)
 	}
 
+	if err := u.pull(ctx, api, m, image); err != nil {
+		return fmt.Errorf("upgrading node %s: %w\n  nothing was changed; when the registry answers, run `pulumi up` again", m, err)
+	}
+
 	turn, cancel := context.WithTimeout(ctx, u.turnTimeout())
 	defer cancel()
 	if err := u.Gate.Enter(turn, m, u.look().Before(m)); err != nil {
 		return fmt.Errorf("upgrading node %s: %w", m, err)
+	}
+	if err := u.Snapshots.Take(ctx, "talos-"+runs.Version, u.Report); err != nil {
+		err = fmt.Errorf("upgrading node %s: %w\n  this node was not changed", m, err)
+		u.Gate.Fail(m, err)
+
+		return err
 	}
 	u.Report(fmt.Sprintf("%s goes from Talos %s to %s", m.Name, runs, image))
 	if err := u.change(ctx, api, m, image); err != nil {
@@ -130,6 +142,16 @@ func (u Upgrade) busy(ctx context.Context, api Talos, m Member) error {
 	default:
 		return nil
 	}
+}
+
+// pull has the node pull the image while it still works, so that it is down for less time, and so that
+// an image that does not exist is found before anything changes.
+func (u Upgrade) pull(ctx context.Context, api Talos, m Member, image Image) error {
+	pulling, cancel := context.WithTimeout(ctx, u.Patience.Timeout)
+	defer cancel()
+	u.Report(fmt.Sprintf("%s pulls %s", m.Name, image.Installer))
+
+	return api.Pull(pulling, m.Address, Installer, image.Installer)
 }
 
 // turnTimeout bounds the wait for a turn: every other node may take its whole time before.

@@ -61,7 +61,9 @@ func TestUpgradeTakesOneNodeToAnotherImage(t *testing.T) {
 	assert.Equal(t, []string{"10.0.0.2 plain:v1.12.5"}, c.upgraded)
 	assert.Equal(t, "v1.12.5", c.nodes[address(2)].version)
 	assert.False(t, unschedulable(t, c, "node-2"), "pods may come again")
+	assert.Equal(t, []string{"10.0.0.2 plain:v1.12.5"}, c.pulled, "while it still works")
 	assert.Equal(t, []string{
+		"node-2 pulls plain:v1.12.5",
 		`cluster "test" is healthy: 4 nodes`,
 		"node-2 goes from Talos v1.12.4 (plain) to v1.12.5 (plain)",
 		"node-2 installs plain:v1.12.5 and reboots",

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package operations
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+
+	machineapi "github.com/siderolabs/talos/pkg/machinery/api/machine"
+	"github.com/siderolabs/talos/pkg/machinery/client"
+	"github.com/siderolabs/talos/pkg/machinery/config/encoder"
+	"google.golang.org/protobuf/types/known/emptypb"
+)
+
+// Reboots asks the node by a dry run, in the mode in which configurations are applied. The answer's
+// details hold the whole difference, secrets included: nothing of it goes further.
+func (c *Client) Reboots(ctx context.Context, address string, configuration []byte) (bool, error) {
+	node, err := c.node(ctx, address)
+	if err != nil {
+		return false, err
+	}
+	resp, err := node.ApplyConfiguration(ctx, &machineapi.ApplyConfigurationRequest{
+		Data: configuration, Mode: machineapi.ApplyConfigurationRequest_AUTO, DryRun: true,
+	})
+	if err != nil {
+		return false, fmt.Errorf("asking whether the configuration needs a reboot: %w", err)
+	}
+	for _, m := range resp.GetMessages() {
+		return m.GetMode() == machineapi.ApplyConfigurationRequest_REBOOT, nil
+	}
+
+	return false, errors.New("asking whether the configuration needs a reboot: the node said nothing")
+}
+
+// Unconfigured says whether the machine waits in maintenance mode: only there the Talos API lists disks
+// for somebody without a certificate.
+func (c *Client) Unconfigured(ctx context.Context, address string) bool {
+	node, err := client.New(ctx,
+		client.WithTLSConfig(&tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}), //nolint:gosec // it has no certificate to verify
+		client.WithEndpoints(address),
+		client.WithDefaultGRPCDialOptions(),
+	)
+	if err != nil {
+		return false
+	}
+	defer node.Close() //nolint:errcheck // nothing was said that could be lost
+	_, err = node.StorageClient.Disks(ctx, &emptypb.Empty{})
+
+	return err == nil
+}
+
+// Configuration is the machine configuration that is in force on a node, secrets included.
+func (c *Client) Configuration(ctx context.Context, address string) ([]byte, error) {
+	active, err := c.machineConfig(ctx, address)
+	if err != nil {
+		return nil, err
+	}
+	data, err := active.EncodeBytes(encoder.WithComments(encoder.CommentsDisabled))
+	if err != nil {
+		return nil, fmt.Errorf("reading the machine configuration: %w", err)
+	}
+
+	return data, nil
+}
