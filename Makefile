@@ -92,6 +92,10 @@ refresh: tools ## pulumi refresh of STACK
 destroy: tools ## pulumi destroy of STACK
 	$(LAB) pulumi destroy --stack $(STACK) --yes $(ARGS)
 
+.PHONY: drift
+drift: tools ## name what was changed by hand on the nodes of STACK; exit code 1 when anything was
+	@$(LAB) go run ./cmd/drift -stack $(STACK) $(ARGS)
+
 .PHONY: stop
 stop: ## stop the lab; its site stays on disk
 	@if [ -x bin/lab ]; then bin/lab stop; fi

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package main
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/talos-proxmox/talos-proxmox/internal/operations"
+)
+
+// secret is a secret as Pulumi exports it with --show-secrets.
+func secret(t *testing.T, v any) map[string]any {
+	t.Helper()
+	text, err := json.Marshal(v)
+	require.NoError(t, err)
+
+	return map[string]any{secretMark: secretSig, "plaintext": string(text)}
+}
+
+func exported(t *testing.T, configuration any) []byte {
+	t.Helper()
+	const parent = "urn:pulumi:dev::p::talos-proxmox:components:TalosCluster$"
+	resources := []map[string]any{
+		{
+			"urn":  "urn:pulumi:dev::p::talos-proxmox:components:TalosCluster::blue",
+			"type": "talos-proxmox:components:TalosCluster", "outputs": map[string]any{"talosconfig": secret(t, "the talosconfig")},
+		},
+		{"urn": parent + "pulumi:index:Stash::blue-members", "type": stashType, "inputs": map[string]any{"input": map[string]any{
+			"ctrl-00": map[string]any{"address": "10.0.0.1", "hostname": "zero", "role": "controlplane"},
+		}}},
+		{"urn": parent + "pulumi:index:Stash::blue-kubernetes", "type": stashType, "inputs": map[string]any{
+			"input": map[string]any{"kubernetes": "v1.35.0", "edit": "1"},
+		}},
+		{"urn": parent + "pulumi:index:Stash::blue-ctrl-00-version", "type": stashType, "inputs": map[string]any{
+			"input": map[string]any{"talos": "v1.12.4", "schematic": "abc"},
+		}},
+		{"urn": parent + "pulumi:index:Stash::blue-ctrl-00-version", "type": stashType, "delete": true, "inputs": map[string]any{
+			"input": map[string]any{"talos": "v1.12.3", "schematic": "abc"},
+		}},
+		{"urn": parent + applyType + "::blue-ctrl-00", "type": applyType, "inputs": map[string]any{"machineConfigurationInput": configuration}},
+	}
+	text, err := json.Marshal(map[string]any{"deployment": map[string]any{"resources": resources}})
+	require.NoError(t, err)
+
+	return text
+}
+
+func TestReadState(t *testing.T) {
+	t.Parallel()
+
+	clusters, err := readState(exported(t, secret(t, "machine: {}")))
+	require.NoError(t, err)
+
+	node := operations.Member{Name: "ctrl-00", Hostname: "zero", Address: "10.0.0.1", ControlPlane: true}
+	assert.Equal(t, []cluster{{
+		Cluster: operations.Cluster{Name: "blue", Members: []operations.Member{node}}, talosconfig: "the talosconfig",
+		nodes: []operations.Expected{{
+			Member: node, Image: operations.Image{Version: "v1.12.4", Schematic: "abc"},
+			Configuration: []byte("machine: {}"), Kubernetes: "v1.35.0",
+		}},
+	}}, clusters)
+}
+
+func TestReadStateThatTellsTooLittle(t *testing.T) {
+	t.Parallel()
+
+	_, err := readState([]byte(`{"deployment": {}}`))
+	require.EqualError(t, err, "the state has no cluster: was the stack ever up?")
+	_, err = readState(exported(t, map[string]any{secretMark: secretSig, "ciphertext": "v1:abc"}))
+	require.EqualError(t, err, `cluster "blue": the state has no configuration of node "ctrl-00" in plain: export it with --show-secrets`)
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package operations_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/talos-proxmox/talos-proxmox/internal/operations"
+)
+
+const nodeConfiguration = "version: v1alpha1\nmachine: {type: worker, token: abc.def, nodeLabels: {tier: gold}}\n"
+
+func TestDriftNamesWhatWasChangedByHand(t *testing.T) {
+	t.Parallel()
+
+	d := described(3, 1)
+	c := healthy(d)
+	var expected []operations.Expected
+	for _, m := range d.Members {
+		c.nodes[m.Address].configuration = nodeConfiguration
+		expected = append(expected, operations.Expected{
+			Member: m, Image: operations.Image{Version: "v1.12.4", Schematic: "plain"},
+			Configuration: []byte(nodeConfiguration), Kubernetes: "v1.35.0",
+		})
+	}
+	drift := func() []string {
+		found, err := operations.Drift(t.Context(), c, d, expected, operations.Patience{Call: time.Second})
+		require.NoError(t, err)
+
+		return found
+	}
+	require.Empty(t, drift())
+
+	c.nodes[address(1)].version, c.nodes[address(2)].schematic = "v1.12.5", "other"
+	c.nodes[address(3)].silent = true
+	c.nodes[address(4)].configuration = "version: v1alpha1\nmachine: {type: worker, token: ghi.jkl, nodeLabels: {tier: silver}}\n"
+	c.nodes[address(1)].members = []operations.EtcdMember{
+		{ID: 1, Hostname: "node-1"}, {ID: 2, Hostname: "node-2"}, {ID: 4, Hostname: "stranger", Addresses: []string{"10.0.0.9"}},
+	}
+	nodes := c.kubernetes.CoreV1().Nodes()
+	_, err := nodes.Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "stranger"}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	require.NoError(t, nodes.Delete(t.Context(), "node-3", metav1.DeleteOptions{}))
+	older, err := nodes.Get(t.Context(), "node-4", metav1.GetOptions{})
+	require.NoError(t, err)
+	older.Status.NodeInfo.KubeletVersion, older.Spec.Unschedulable = "v1.34.0", true
+	_, err = nodes.Update(t.Context(), older, metav1.UpdateOptions{})
+	require.NoError(t, err)
+
+	assert.Equal(t, []string{
+		"node-1 (10.0.0.1): Talos is v1.12.5, the stack has v1.12.4",
+		"node-2 (10.0.0.2): the schematic is other, the stack has plain",
+		"node-3 (10.0.0.3): it does not say what it runs: connection refused",
+		"node-4 (10.0.0.4): configuration: machine.nodeLabels.tier is silver; it was gold",
+		"node-4 (10.0.0.4): configuration: machine.token is (not shown); it was (not shown)",
+		"etcd: it has a member stranger [10.0.0.9] that is no control plane of the stack",
+		"etcd: node-3 (10.0.0.3) is no member",
+		"Kubernetes: node node-4 is cordoned",
+		"Kubernetes: it has a node stranger that is none of the stack",
+		"Kubernetes: node-3 (10.0.0.3) is no node",
+		"node-4 (10.0.0.4): the kubelet is v1.34.0, the stack has v1.35.0",
+	}, drift())
+}
