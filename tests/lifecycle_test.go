@@ -19,8 +19,14 @@ func (r *running) edit(file string) result {
 	return r.must("pulumi", "up", "--stack", r.stack, "--config-file", file, "--yes", "--skip-preview", "--non-interactive")
 }
 
-// TestAClusterLives upgrades Talos by an edit, gives every machine more memory, and takes the
-// cluster to one node and back, inside plain ups and never with two nodes down.
+// rebooting is an edit that Talos reboots a node for: it takes udev rules at boot only.
+var rebooting = []string{
+	"\n  talos-proxmox:kubernetes:", "\n    patches: {all: [{inline: {machine: {udev: {rules: ['SUBSYSTEM==\"block\"']}}}}]}\n  talos-proxmox:kubernetes:",
+}
+
+// TestAClusterLives upgrades Talos by an edit, gives every machine more memory in the same edit as a
+// configuration that reboots it, and takes the cluster to one node and back, inside plain ups and never
+// with two nodes down.
 func TestAClusterLives(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -38,11 +44,13 @@ func TestAClusterLives(t *testing.T) {
 	s.inOrder(started, "talos.upgrade", "node/10.200.5.1", "node/10.200.5.2", "node/10.200.5.3")
 
 	started = time.Now()
-	larger := append(slices.Clone(newer), "memory: 2048", "memory: 3072")
+	larger := append(slices.Clone(newer), "memory: 2048", "memory: 3072", rebooting[0], rebooting[1])
 	dev.edit(s.stackFile("Pulumi.dev.yaml", larger...))
 	s.passesTheGate(started, 1)
 	s.down(started, "10.200.5.1", "10.200.5.2", "10.200.5.3")
 	assert.Empty(t, s.trace(started).of("talos.upgrade"), "nothing is upgraded again")
+	assert.ElementsMatch(t, []string{"node/10.200.5.1", "node/10.200.5.2", "node/10.200.5.3"},
+		s.trace(started).of("talos.reboot").objects(), "the configuration rebooted every node too")
 	dev.isSettled()
 
 	started = time.Now()

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package tests_test
+
+import (
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"gopkg.in/yaml.v3"
+)
+
+// alone are the edits that leave the small cluster one node.
+func alone(edits ...string) []string {
+	return append([]string{
+		"    cp-2: {role: controlplane, vmId: 302, networks: {lan: {address: 10.30.0.2}}}\n", "",
+		"    cp-3: {role: controlplane, vmId: 303, networks: {lan: {address: 10.30.0.3}}}\n", "",
+	}, edits...)
+}
+
+// TestOneNodeIsCaredFor changes a node by hand, which `make drift` names; renews its certificate; and
+// refuses to replace it.
+func TestOneNodeIsCaredFor(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	one := s.up("small", s.small(alone()...))
+	drift := s.build("cmd/drift")
+
+	same := s.must(drift, "-stack", "small")
+	assert.Equal(t, "cluster \"small\": all 1 nodes are as the stack has them\n", same.stdout)
+	one.onNode("10.30.0.1", "label", "tier", "silver")
+	drifted := s.try(drift, "-stack", "small")
+	assert.Equal(t, 1, drifted.code, drifted.all())
+	assert.Equal(t, "cp-1 (10.30.0.1): configuration: machine.nodeLabels.tier was added: silver\n", drifted.stdout)
+
+	before := one.certificate()
+	one.edit(s.small(alone("readyTimeout: 4m", "readyTimeout: 4m\n    kubeconfigRenewal: 8759h59m59s")...))
+	one.kubeconfig = one.output("kubeconfig")
+	after := one.certificate()
+	assert.NotEqual(t, before.SerialNumber, after.SerialNumber, "a certificate that ends soon is renewed")
+	one.hasNodes("cp-1")
+	one.edit(s.small(alone()...))
+	one.kubeconfig = one.output("kubeconfig")
+	assert.Equal(t, after.SerialNumber, one.certificate().SerialNumber, "one that lives long stays")
+	one.isSettled()
+
+	refused := s.try("pulumi", "preview", "--stack", "small", "--non-interactive", "--config-file",
+		s.small(alone("readyTimeout: 4m", "readyTimeout: 4m\n    replace: {cp-1: 1}")...))
+	assert.NotZero(t, refused.code)
+	assert.Contains(t, refused.all(), "cp-1 is the cluster's only control plane: with its machine goes all that the cluster holds")
+}
+
+// certificate is the administrator's in the kubeconfig.
+func (r *running) certificate() *x509.Certificate {
+	r.t.Helper()
+
+	text, err := os.ReadFile(r.kubeconfig)
+	require.NoError(r.t, err)
+	var parsed struct {
+		Users []struct {
+			User struct {
+				Certificate string `yaml:"client-certificate-data"`
+			} `yaml:"user"`
+		} `yaml:"users"`
+	}
+	require.NoError(r.t, yaml.Unmarshal(text, &parsed))
+	require.Len(r.t, parsed.Users, 1)
+	data, err := base64.StdEncoding.DecodeString(parsed.Users[0].User.Certificate)
+	require.NoError(r.t, err)
+	block, _ := pem.Decode(data)
+	require.NotNil(r.t, block)
+	cert, err := x509.ParseCertificate(block.Bytes)
+	require.NoError(r.t, err)
+
+	return cert
+}
+
+// TestSnapshotBringsAClusterBack saves etcd before an upgrade, loses the only machine, and restores the
+// cluster as docs/lifecycle.md says.
+func TestSnapshotBringsAClusterBack(t *testing.T) {
+	heavy(t)
+	t.Parallel()
+	s := newSite(t)
+	dir := filepath.Join(t.TempDir(), "snapshots")
+	saving := []string{"readyTimeout: 4m", "readyTimeout: 4m\n    snapshotDirectory: " + dir}
+	one := s.up("small", s.small(alone(saving...)...))
+	s.must("kubectl", "--kubeconfig", one.kubeconfig, "create", "configmap", "kept", "--from-literal=a=b")
+
+	one.edit(s.small(alone(append(saving, "version: v1.12.4", "version: v1.12.5")...)...))
+	files, err := filepath.Glob(filepath.Join(dir, "small-talos-v1.12.4-*Z.snapshot"))
+	require.NoError(t, err)
+	require.Len(t, files, 1)
+	info, err := os.Stat(files[0])
+	require.NoError(t, err)
+	assert.Equal(t, os.FileMode(0o600), info.Mode())
+
+	impatient := s.small(alone("version: v1.12.4", "version: v1.12.5", "readyTimeout: 4m", "readyTimeout: 40s\n    snapshotDirectory: "+dir)...)
+	lost := s.try("pulumi", "up", "--stack", "small", "--config-file", impatient, "--yes", "--skip-preview", "--non-interactive",
+		"--replace", s.urn("small", "small-cp-1-vm"))
+	assert.NotZero(t, lost.code, "etcd is gone with the machine")
+	assert.Contains(t, lost.all(), `check "etcd is healthy on every control plane" fails`)
+
+	started := time.Now()
+	one.onNode("10.30.0.1", "recover", files[0])
+	one.edit(s.small(alone(append(saving, "version: v1.12.4", "version: v1.12.5")...)...))
+	one.hasNodes("cp-1")
+	s.must("kubectl", "--kubeconfig", one.kubeconfig, "get", "configmap", "kept")
+	assert.Len(t, s.trace(started).of("talos.bootstrap"), 1, "the operator's own")
+	one.isSettled()
+}
