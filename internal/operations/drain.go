@@ -86,7 +86,11 @@ func Uncordon(ctx context.Context, api kubernetes.Interface, node string) error 
 }
 
 func cordon(ctx context.Context, api kubernetes.Interface, node string, on bool) error {
-	patch := fmt.Appendf(nil, `{"spec":{"unschedulable":%t}}`, on)
+	mark := "null"
+	if on {
+		mark = `"true"`
+	}
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%s}},"spec":{"unschedulable":%t}}`, drainedAnnotation, mark, on)
 	_, err := api.CoreV1().Nodes().Patch(ctx, node, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
 
 	return err //nolint:wrapcheck // the callers name the node

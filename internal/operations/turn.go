@@ -26,7 +26,10 @@ type Look struct {
 // what is to be repaired. It suits [Gate.Enter].
 func (l Look) Before(m Member) func(context.Context, []Member) error {
 	return func(ctx context.Context, down []Member) error {
-		return l.wait(ctx, append(slices.Clone(down), m))
+		down = append(slices.Clone(down), m)
+		l.release(ctx, down)
+
+		return l.wait(ctx, down)
 	}
 }
 

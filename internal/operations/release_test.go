@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package operations_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/talos-proxmox/talos-proxmox/internal/operations"
+)
+
+func TestLookReleasesWhatAnInterruptedRunDrained(t *testing.T) {
+	t.Parallel()
+
+	d := described(3, 0)
+	c := healthy(d)
+	drain := operations.Drain{Timeout: time.Second, Interval: time.Millisecond}
+	require.NoError(t, drain.Empty(t.Context(), c.kubernetes, "node-2", func(string) {}))
+
+	require.NoError(t, looking(c, d).Before(d.Members[0])(t.Context(), nil))
+	assert.False(t, unschedulable(t, c, "node-2"))
+
+	require.NoError(t, drain.Empty(t.Context(), c.kubernetes, "node-2", func(string) {}))
+	require.NoError(t, looking(c, d).Before(d.Members[0])(t.Context(), d.Members[1:2]))
+	assert.True(t, unschedulable(t, c, "node-2"), "it is drained for something now")
+	require.NoError(t, operations.Uncordon(t.Context(), c.kubernetes, "node-2"))
+
+	_, err := c.kubernetes.CoreV1().Nodes().Patch(t.Context(), "node-3", types.StrategicMergePatchType,
+		[]byte(`{"spec":{"unschedulable":true}}`), metav1.PatchOptions{})
+	require.NoError(t, err)
+	require.ErrorContains(t, looking(c, d).Before(d.Members[0])(t.Context(), nil), "the node is cordoned")
+	assert.True(t, unschedulable(t, c, "node-3"), "somebody else cordoned it")
+}
