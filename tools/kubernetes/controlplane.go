@@ -51,8 +51,7 @@ func controlPlane(args []string) error {
 			orders <- lines.Text()
 		}
 		stop() // the parent is gone, or wants us to end
-		time.Sleep(2 * shutdownGrace)
-		os.Exit(1)
+		time.AfterFunc(2*shutdownGrace, func() { os.Exit(1) })
 	}()
 
 	// The client of etcd reports every connection that it closes as a failure.
