@@ -37,11 +37,11 @@ func gitProviders() map[string]string {
 }
 
 // genuine tells whether the genuine plugins do the work.
-func (c Choice) genuine() (bool, error) {
+func (c Choice) genuine(e Environment) (bool, error) {
 	if c == Standin {
 		return false, nil
 	}
-	missing, home, err := missingPlugins(providers())
+	missing, home, err := e.missingPlugins(providers())
 	if err != nil {
 		return false, err
 	}
@@ -54,8 +54,8 @@ func (c Choice) genuine() (bool, error) {
 }
 
 // standins are the names of the stand-ins to serve.
-func (c Choice) standins() ([]string, error) {
-	genuine, err := c.genuine()
+func (c Choice) standins(e Environment) ([]string, error) {
+	genuine, err := c.genuine(e)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func (c Choice) standins() ([]string, error) {
 	case c == Real:
 		return nil, nil
 	}
-	missing, _, err := missingPlugins(gitProviders())
+	missing, _, err := e.missingPlugins(gitProviders())
 	for i, plugin := range missing {
 		missing[i], _, _ = strings.Cut(plugin, " ")
 	}
@@ -75,15 +75,16 @@ func (c Choice) standins() ([]string, error) {
 }
 
 // missingPlugins are those of the wanted ones that are not installed, and where they were looked for.
-func missingPlugins(wanted map[string]string) (missing []string, home string, err error) {
-	if home = os.Getenv("PULUMI_HOME"); home == "" {
+func (e Environment) missingPlugins(wanted map[string]string) (missing []string, home string, err error) {
+	if home = e["PULUMI_HOME"]; home == "" {
 		user, err := os.UserHomeDir()
 		if err != nil {
 			return nil, "", fmt.Errorf("looking for provider plugins: %w", err)
 		}
 		home = filepath.Join(user, ".pulumi")
 	}
-	for name, version := range wanted {
+	for _, name := range slices.Sorted(maps.Keys(wanted)) {
+		version := wanted[name]
 		if _, err := os.Stat(filepath.Join(home, "plugins", fmt.Sprintf("resource-%s-v%s", name, version))); err != nil {
 			missing = append(missing, name+" "+version)
 		}

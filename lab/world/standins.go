@@ -21,7 +21,7 @@ import (
 // as a process of their own in this environment, as an engine starts plugins. program is the command lab,
 // which calls [ServeStandins]; its complaints go to stderr. detach ends the stand-ins.
 func (e Environment) Attach(choice Choice, program string, stderr io.Writer) (detach func(), err error) {
-	names, err := choice.standins()
+	names, err := choice.standins(e)
 	if err != nil {
 		return nil, err
 	}
