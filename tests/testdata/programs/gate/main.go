@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-// Three control planes made from the components alone. Two settings say what is tried: memory is that of
-// every machine, and mode is "guarded", "open" for machines without the gate's hooks, "first" for one
+// Three control planes made from the components alone. Settings say what is tried: memory is that of every
+// machine, talos the version that every node runs, label what each Node is marked with, and mode is "guarded", "open" for machines without the gate's hooks, "first" for one
 // whose own hook fails before the gate's, and "second" for one whose own hook fails behind it.
 package main
 
@@ -23,7 +23,7 @@ const name = "trio"
 func main() { pulumi.Run(run) }
 
 // describe is three schedulable control planes on one host.
-func describe(memory int) spec.Config {
+func describe(memory int, talos, label string) spec.Config {
 	cfg := spec.Config{
 		Proxmox: spec.Proxmox{
 			Endpoint: spec.Ptr("https://pve1.example.com:8006"),
@@ -31,13 +31,14 @@ func describe(memory int) spec.Config {
 		},
 		Images:    map[string]spec.Image{spec.DefaultImage: {}},
 		Cluster:   spec.Cluster{Name: spec.Ptr(name), VIP: spec.Ptr("10.31.0.10"), AllowSchedulingOnControlPlanes: spec.Ptr(true)},
+		Talos:     spec.Talos{Version: spec.Ptr(talos)},
 		Lifecycle: spec.Lifecycle{ReadyTimeout: spec.Ptr(spec.Duration(15 * time.Second))},
 	}
 	for i := range 3 {
 		cfg.Nodes = append(cfg.Nodes, spec.NamedNode{
 			Name: fmt.Sprintf("trio-%d", i+1), Node: spec.Node{
 				Role: spec.Ptr(spec.ControlPlane), Host: spec.Ptr("pve1"), VMID: spec.Ptr(311 + i),
-				Memory: spec.Ptr(spec.MiB(memory)),
+				Memory: spec.Ptr(spec.MiB(memory)), Labels: map[string]string{"example.com/tried": label},
 				Networks: map[string]spec.Network{"lan": {
 					Bridge:  spec.Ptr("vmbr0"),
 					Address: spec.Ptr(fmt.Sprintf("10.31.0.%d/24", i+1)), Gateway: spec.Ptr("10.31.0.254"),
@@ -51,7 +52,7 @@ func describe(memory int) spec.Config {
 
 func run(ctx *pulumi.Context) error {
 	settings := config.New(ctx, "")
-	cfg := describe(settings.RequireInt("memory"))
+	cfg := describe(settings.RequireInt("memory"), settings.Require("talos"), settings.Require("label"))
 
 	proxmox, err := components.NewProxmoxProvider(ctx, "proxmox", cfg.Proxmox)
 	if err != nil {
