@@ -32,7 +32,7 @@ func (l Leftover) Clear(ctx context.Context, w Wanted) error {
 		return err
 	}
 	v := *found
-	l.Report(fmt.Sprintf("VM %d of %s is on host %s already: an earlier run was interrupted while it made it", v.ID, v.Name, v.Host))
+	l.Report(fmt.Sprintf("VM %d of %s is on host %s already: an earlier run was interrupted while it made it", v.ID, w.Name, v.Host))
 
 	clearing, cancel := context.WithTimeout(ctx, l.Timeout)
 	defer cancel()
@@ -43,10 +43,10 @@ func (l Leftover) Clear(ctx context.Context, w Wanted) error {
 
 		return fmt.Errorf("VM %d of %s is on host %s already and is not part of this stack; it is left alone, since "+
 			"nobody can say that it is empty: %w\n  remove it by hand (qm stop %d; qm destroy %d --purge), "+
-			"or choose another vmId", v.ID, v.Name, v.Host, err, v.ID, v.ID)
+			"or choose another vmId", v.ID, w.Name, v.Host, err, v.ID, v.ID)
 	}
 	if err := l.destroy(clearing, v); err != nil {
-		return fmt.Errorf("removing VM %d of %s on host %s: %w", v.ID, v.Name, v.Host, err)
+		return fmt.Errorf("removing VM %d of %s on host %s: %w", v.ID, w.Name, v.Host, err)
 	}
 	l.Report(fmt.Sprintf("VM %d was blank; it is made anew", v.ID))
 
@@ -55,6 +55,10 @@ func (l Leftover) Clear(ctx context.Context, w Wanted) error {
 
 // provenBlank has the VM run until it says that it waits for a configuration. A VM that is gone is blank.
 func (l Leftover) provenBlank(ctx context.Context, v VM) error {
+	if v.Unfinished {
+		return nil // it has no disk
+	}
+
 	return l.until(ctx, func() error {
 		status, err := l.Client.status(ctx, v)
 		switch {

@@ -26,6 +26,7 @@ type hypervisor struct {
 	there  bool
 	status string
 	net    string
+	bare   bool // Proxmox VE was interrupted in making it
 	calls  []string
 }
 
@@ -42,6 +43,8 @@ func (h *hypervisor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		data = map[string]string{"ticket": "t", "CSRFPreventionToken": "c"}
 	case r.Header.Get("Authorization") != "PVEAPIToken=root@pam!t=1" && r.Header.Get("CSRFPreventionToken") != "c":
 		w.WriteHeader(http.StatusUnauthorized)
+	case path == "/cluster/resources" && h.there && h.bare:
+		data = []map[string]any{{"vmid": 301, "name": "VM 301", "node": "pve1", "status": h.status}}
 	case path == "/cluster/resources" && h.there:
 		data = []map[string]any{{"vmid": 301, "name": "cp-1", "node": "pve1", "status": h.status}}
 	case path == "/cluster/resources":
@@ -50,6 +53,8 @@ func (h *hypervisor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusInternalServerError)
 
 		return
+	case strings.HasSuffix(path, "/config") && h.bare:
+		data = map[string]any{"digest": "da39a3ee", "vmid": 301}
 	case strings.HasSuffix(path, "/config"):
 		data = map[string]any{"net0": h.net, "vmid": 301}
 	case strings.HasSuffix(path, "/status/current"):
@@ -106,6 +111,14 @@ func TestLeftover(t *testing.T) {
 				"POST /access/ticket", "POST /nodes/pve1/qemu/301/status/start",
 				"POST /nodes/pve1/qemu/301/status/stop", "DELETE /nodes/pve1/qemu/301",
 			},
+			report: []string{
+				"VM 301 of cp-1 is on host pve1 already: an earlier run was interrupted while it made it",
+				"VM 301 was blank; it is made anew",
+			},
+		},
+		"made by half": {
+			hypervisor: &hypervisor{there: true, status: "stopped", bare: true}, blank: errors.New("nobody asks"),
+			calls: []string{"DELETE /nodes/pve1/qemu/301"},
 			report: []string{
 				"VM 301 of cp-1 is on host pve1 already: an earlier run was interrupted while it made it",
 				"VM 301 was blank; it is made anew",

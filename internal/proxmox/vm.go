@@ -18,6 +18,9 @@ type VM struct {
 	Name   string `json:"name"`
 	Host   string `json:"node"`
 	Status string `json:"status"`
+	// Unfinished says that Proxmox VE itself was interrupted while it made the VM: it has neither a name nor
+	// any device.
+	Unfinished bool `json:"-"`
 }
 
 func (v VM) path() string { return fmt.Sprintf("/nodes/%s/qemu/%d", url.PathEscape(v.Host), v.ID) }
@@ -33,21 +36,22 @@ type Wanted struct {
 }
 
 // Find returns a VM that is the wanted one already: by id, name and every MAC address. Others of the same
-// id or name are somebody else's. It is nil when there is none.
+// id or name are somebody else's, but for one of that id which is not finished. It is nil when there is none.
 func (c *Client) Find(ctx context.Context, w Wanted) (*VM, error) {
 	var all []VM
 	if err := c.call(ctx, http.MethodGet, "/cluster/resources?type=vm", nil, &all); err != nil {
 		return nil, err
 	}
 	for _, v := range all {
-		if v.Name != w.Name || (w.ID != 0 && v.ID != w.ID) {
+		if (v.Name != w.Name && v.ID != w.ID) || (w.ID != 0 && v.ID != w.ID) {
 			continue
 		}
-		macs, err := c.macs(ctx, v)
+		macs, devices, err := c.devices(ctx, v)
 		if err != nil {
 			return nil, err
 		}
-		if sameMACs(macs, w.MACs) {
+		v.Unfinished = v.ID == w.ID && v.Name != w.Name && devices == 0 && v.Status == "stopped"
+		if v.Unfinished || (v.Name == w.Name && sameMACs(macs, w.MACs)) {
 			return &v, nil
 		}
 	}
@@ -57,25 +61,30 @@ func (c *Client) Find(ctx context.Context, w Wanted) (*VM, error) {
 
 var macForm = regexp.MustCompile(`(?i)\b[0-9a-f]{2}(:[0-9a-f]{2}){5}\b`)
 
-// macs are the MAC addresses in a VM's configuration.
-func (c *Client) macs(ctx context.Context, v VM) ([]string, error) {
+// deviceKey is a setting that is a device: a disk, a card, a drive.
+var deviceKey = regexp.MustCompile(`^(net|scsi|virtio|sata|ide|efidisk|tpmstate|hostpci|usb|unused)\d+$`)
+
+// devices are the MAC addresses in a VM's configuration, and how many devices it has.
+func (c *Client) devices(ctx context.Context, v VM) (macs []string, count int, err error) {
 	var config map[string]any
 	if err := c.call(ctx, http.MethodGet, v.path()+"/config", nil, &config); err != nil {
 		if gone(err) {
-			return nil, nil
+			return nil, 0, nil
 		}
 
-		return nil, err
+		return nil, 0, err
 	}
-	var macs []string
 	for key, value := range config {
-		text, ok := value.(string)
-		if ok && strings.HasPrefix(key, "net") {
+		if !deviceKey.MatchString(key) {
+			continue
+		}
+		count++
+		if text, ok := value.(string); ok && strings.HasPrefix(key, "net") {
 			macs = append(macs, macForm.FindString(text))
 		}
 	}
 
-	return macs, nil
+	return macs, count, nil
 }
 
 func sameMACs(have, want []string) bool {
