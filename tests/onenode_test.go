@@ -105,7 +105,7 @@ func TestSnapshotBringsAClusterBack(t *testing.T) {
 	lost := s.try("pulumi", "up", "--stack", "small", "--config-file", impatient, "--yes", "--skip-preview", "--non-interactive",
 		"--replace", s.urn("small", "small-cp-1-vm"))
 	assert.NotZero(t, lost.code, "etcd is gone with the machine")
-	assert.Contains(t, lost.all(), `check "etcd is healthy on every control plane" fails`)
+	assert.Contains(t, lost.all(), `service "etcd" not in expected state`)
 
 	started := time.Now()
 	one.onNode("10.30.0.1", "recover", files[0])
