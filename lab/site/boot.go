@@ -139,7 +139,7 @@ func (c *Cluster) board(v *vm, config map[string]string) *Machine {
 	m := &Machine{
 		Host: v.Host, VMID: v.ID, Name: cmp.Or(config["name"], "VM"+strconv.Itoa(v.ID)),
 		UUID:      parseProps("", config["smbios1"]).get("uuid"),
-		MemoryMiB: atoi(config["memory"], defaultMemoryMiB),
+		MemoryMiB: c.balloon(v, config),
 		Cores:     atoi(config["cores"], 1) * atoi(config["sockets"], 1),
 		CPUType:   cmp.Or(cpu.get("cputype"), defaultCPU), BIOS: cmp.Or(config["bios"], "seabios"),
 		AgentEnabled: agentEnabled(config["agent"]),

@@ -88,17 +88,35 @@ func (c *Cluster) checkHardware(v *vm) error {
 
 // checkMemory counts what runs on the host already.
 func (c *Cluster) checkMemory(v *vm, h HostDef) error {
-	used := atoi(v.Config["memory"], defaultMemoryMiB)
-	for key, p := range c.s.running {
-		if other := c.c.VMs[key.id]; key.cluster == c.c.Name && other != nil && other != v && other.Host == h.Name {
-			used += atoi(p.hardware["memory"], defaultMemoryMiB)
-		}
-	}
-	if used > h.MemoryMiB {
+	if c.memoryOn(h.Name, v)+atoi(v.Config["memory"], defaultMemoryMiB) > h.MemoryMiB {
 		return dief("start failed: QEMU exited with code 1: cannot set up guest memory 'pc.ram': Cannot allocate memory")
 	}
 
 	return nil
+}
+
+// memoryOn is the memory in MiB of all VMs but one that run on a host.
+func (c *Cluster) memoryOn(host string, but *vm) int {
+	used := 0
+	for key, p := range c.s.running {
+		if other := c.c.VMs[key.id]; key.cluster == c.c.Name && other != nil && other != but && other.Host == host {
+			used += atoi(p.hardware["memory"], defaultMemoryMiB)
+		}
+	}
+
+	return used
+}
+
+// balloon is the memory in MiB that a host leaves a VM: once four fifths of its own are given away it takes back what
+// the VM's balloon allows. On Proxmox VE that comes and goes; here it is settled when the VM boots.
+func (c *Cluster) balloon(v *vm, config map[string]string) int {
+	memory, least := atoi(config["memory"], defaultMemoryMiB), atoi(config["balloon"], 0)
+	h, ok := c.c.host(v.Host)
+	if ok && least > 0 && least < memory && 5*(c.memoryOn(v.Host, v)+memory) > 4*h.MemoryMiB {
+		return least
+	}
+
+	return memory
 }
 
 func (c *Cluster) checkPCI(v *vm, h HostDef) error {

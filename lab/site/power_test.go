@@ -118,3 +118,22 @@ func TestRunningVMsComeBackAfterTheLabIsGone(t *testing.T) {
 	require.NoError(t, err)
 	assert.False(t, v.Running, "a stopped VM stays stopped")
 }
+
+func TestPitfallBallooningTakesAGuestsMemory(t *testing.T) {
+	t.Parallel()
+	l := open(t)
+	l.download(pve, "local")
+	boot := func(id int, params map[string]string) int {
+		before := len(l.guests.booted())
+		l.done(l.Create(pve, id, params, root))
+		l.done(l.Start(pve, id, root))
+		l.eventually("the guest boots", func() bool { return len(l.guests.booted()) == before+1 })
+
+		return l.guests.booted()[before].MemoryMiB
+	}
+
+	assert.Equal(t, 4096, boot(800, talos("memory", "4096", "balloon", "1024")), "there is room")
+	boot(801, talos("memory", "100000"))
+	assert.Equal(t, 1024, boot(802, talos("memory", "4096", "balloon", "1024")), "less than Talos needs")
+	assert.Equal(t, 4096, boot(803, talos("memory", "4096", "balloon", "0")), "ballooning is off")
+}
