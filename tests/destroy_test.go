@@ -29,12 +29,12 @@ func TestDestroyWhateverIsThere(t *testing.T) {
 	// A run that is killed while Proxmox VE makes VMs leaves some that no state knows: up clears them away.
 	s.killedBefore("pve.qmstart", "small", s.small())
 	s.unlock("small")
-	c := s.up("small", s.small())
+	(&running{site: s, stack: "small"}).edit(s.small())
 	for id := 301; id <= 303; id++ {
 		s.power(id, "stop", "stopped")
 	}
 	s.destroys()
-	assert.Empty(t, c.status().Clusters)
+	assert.Empty(t, s.status().Clusters)
 }
 
 // destroys destroys the small stack, plainly, in bounded time, and all of it.

@@ -61,16 +61,17 @@ func (r Retire) Run(ctx context.Context, leaving []Member) error {
 	return nil
 }
 
-// bury takes control planes out of etcd that do not answer and are named in Force, before anything else: as
-// long as etcd has a dead member it lets nobody join, and who joins in the same run would be waited for in
-// vain. Etcd itself refuses where that would cost its quorum.
+// bury takes control planes out of etcd that do not answer and are named in Force, and ends the run where one
+// is not named, before anything else: as long as etcd has a dead member it lets nobody join, and who joins in
+// the same run would be waited for in vain. Etcd itself refuses where that would cost its quorum.
 func (r Retire) bury(ctx context.Context, leaving []Member) error {
 	talos, err := r.Access.Talos(ctx)
 	if err != nil {
 		return err
 	}
 	for _, m := range leaving {
-		if !m.ControlPlane || !slices.Contains(r.Force, m.Name) || r.silent(ctx, talos, m) == nil {
+		silent := r.silent(ctx, talos, m)
+		if !m.ControlPlane || silent == nil {
 			continue
 		}
 		member, err := r.member(ctx, talos, m)
@@ -80,6 +81,9 @@ func (r Retire) bury(ctx context.Context, leaving []Member) error {
 		if member == nil {
 			continue
 		}
+		if !slices.Contains(r.Force, m.Name) {
+			return fmt.Errorf("retiring node %s: %w", m, unanswered(silent))
+		}
 		if err := r.remove(ctx, talos, *member); err != nil {
 			return fmt.Errorf("retiring node %s: %w", m, err)
 		}
@@ -87,6 +91,11 @@ func (r Retire) bury(ctx context.Context, leaving []Member) error {
 	}
 
 	return nil
+}
+
+// unanswered says what to do about a node that does not answer.
+func unanswered(silent error) error {
+	return fmt.Errorf("it does not answer: %w\n  to remove it as it is, name it in lifecycle.force", silent)
 }
 
 // silent is why the node does not answer; nil when it does.
@@ -161,7 +170,7 @@ func (r Retire) leave(ctx context.Context, talos Talos, api kubernetes.Interface
 	case asked, m.ControlPlane && member == nil:
 		r.Report(m.Name + " was asked to leave by an earlier run")
 	default:
-		return fmt.Errorf("it does not answer: %w\n  to remove it as it is, name it in lifecycle.force", silent)
+		return unanswered(silent)
 	}
 	if err := r.gone(ctx, talos, m); err != nil {
 		return err

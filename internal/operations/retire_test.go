@@ -188,6 +188,9 @@ func TestRetireTakesADeadMemberOutBeforeAnotherCanJoin(t *testing.T) {
 	joiner := c.nodes[address(4)]
 	joiner.stage = "booting"
 	stays, leaving := without(d, 2)
+	require.EqualError(t, retiring(c, stays).Run(t.Context(), leaving), "retiring node node-3 (10.0.0.3): it does not answer: "+
+		"connection refused\n  to remove it as it is, name it in lifecycle.force", "at once: nobody waits for the one that joins")
+
 	r := retiring(c, stays)
 	r.Force = []string{"node-3"}
 	r.Report = func(line string) {

@@ -35,16 +35,17 @@ func describe(memory int, talos, label string) spec.Config {
 		Lifecycle: spec.Lifecycle{ReadyTimeout: spec.Ptr(spec.Duration(15 * time.Second))},
 	}
 	for i := range 3 {
-		cfg.Nodes = append(cfg.Nodes, spec.NamedNode{
+		node := spec.NamedNode{
 			Name: fmt.Sprintf("trio-%d", i+1), Node: spec.Node{
 				Role: spec.Ptr(spec.ControlPlane), Host: spec.Ptr("pve1"), VMID: spec.Ptr(311 + i),
-				Memory: spec.Ptr(spec.MiB(memory)), Labels: map[string]string{"example.com/tried": label},
 				Networks: map[string]spec.Network{"lan": {
 					Bridge:  spec.Ptr("vmbr0"),
 					Address: spec.Ptr(fmt.Sprintf("10.31.0.%d/24", i+1)), Gateway: spec.Ptr("10.31.0.254"),
 				}},
 			},
-		})
+		}
+		node.Memory, node.Labels = spec.Ptr(spec.MiB(memory)), map[string]string{"example.com/tried": label}
+		cfg.Nodes = append(cfg.Nodes, node)
 	}
 
 	return cfg.WithDefaults()
