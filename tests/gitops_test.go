@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -21,7 +22,6 @@ import (
 // TestDeployKeyComesAndGoesWithTheStack registers the key that a stack generates, turns GitOps off and
 // on, and destroys the stack when its cluster is dead: the key goes, whatever happened to the cluster.
 func TestDeployKeyComesAndGoesWithTheStack(t *testing.T) {
-	heavy(t)
 	t.Parallel()
 	s := newSite(t)
 	repo := s.newRepository()
@@ -35,15 +35,11 @@ func TestDeployKeyComesAndGoesWithTheStack(t *testing.T) {
 	up.isSettled()
 	up.keepsSecrets()
 
-	edit(t, up.file, "provider: flux", "provider: none")
-	for _, key := range []string{"url", "branch", "interval"} {
-		edit(t, up.file, "\n      "+key+": ", "\n      # "+key+": ")
-	}
+	on := up.turnOff()
 	r := up.preview()
 	assert.Contains(t, r.all(), "gitops is turned off: Flux goes, and everything that it applied keeps running")
 	up.again()
 	assert.Empty(t, s.deployKeys(), "without GitOps nobody needs the key")
-	up.kubectl(&objects{}, "get", "namespace", "flux-system", "-A")
 	var left objects
 	up.kubectl(&left, "get", "kustomizations.kustomize.toolkit.fluxcd.io", "-A")
 	assert.Len(t, left.Items, 1, "what stands for workloads stays")
@@ -51,10 +47,7 @@ func TestDeployKeyComesAndGoesWithTheStack(t *testing.T) {
 	up.kubectl(&deployments, "get", "deployments", "-n", "flux-system")
 	assert.Empty(t, deployments.Items, "Flux is gone")
 
-	for _, key := range []string{"url", "branch", "interval"} {
-		edit(t, up.file, "\n      # "+key+": ", "\n      "+key+": ")
-	}
-	edit(t, up.file, "provider: none", "provider: flux")
+	require.NoError(t, os.WriteFile(up.file, on, 0o600))
 	up.again()
 	up.followsGit()
 	require.Len(t, s.deployKeys(), 1)
@@ -208,6 +201,19 @@ func (r *running) eventually(want, kind, namespace, name, path string) {
 
 		return last == want
 	}, 3*time.Minute, time.Second, "%s %s: %s is not %q", kind, name, path, want)
+}
+
+// turnOff takes GitOps out of the stack file and returns what it was.
+func (r *running) turnOff() []byte {
+	r.t.Helper()
+
+	content, err := os.ReadFile(r.file)
+	require.NoError(r.t, err)
+	without := regexp.MustCompile(`(?m)^  talos-proxmox:gitops:\n(    .*\n)+`).ReplaceAll(content, nil)
+	require.Less(r.t, len(without), len(content))
+	require.NoError(r.t, os.WriteFile(r.file, without, 0o600))
+
+	return content
 }
 
 // plainOutput is an output of the stack that is no secret.
