@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+	"golang.org/x/crypto/ssh"
 
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
@@ -31,7 +32,7 @@ const (
 type registration struct {
 	ctx        *pulumi.Context
 	name       string
-	title      string
+	title      pulumi.StringOutput
 	repository string // "lab/demo"
 	host       spec.DeployKeyHost
 	api        string
@@ -52,7 +53,7 @@ func (b *gitOpsBuilder) register(clusterName string, key pulumi.StringOutput) (p
 		return nil, fmt.Errorf("git.url: %q is no URL", *b.g.Git.URL)
 	}
 	r := &registration{
-		ctx: b.ctx, name: b.name + "-registration", title: "talos-proxmox " + clusterName, key: key,
+		ctx: b.ctx, name: b.name + "-registration", title: keyTitle(clusterName, key), key: key,
 		repository: spec.RepositoryPath(u.Path), host: *auth.Register, opts: b.outside,
 		api: spec.Or(auth.Register.URL, defaultAPI(auth.Register.Kind, u.Hostname())),
 	}
@@ -64,6 +65,20 @@ func (b *gitOpsBuilder) register(clusterName string, key pulumi.StringOutput) (p
 	default:
 		return r.gitea()
 	}
+}
+
+// keyTitle is what people see at the git host. It names the key too: some hosts want titles that differ,
+// and a key that follows another is there before that goes.
+func keyTitle(clusterName string, key pulumi.StringOutput) pulumi.StringOutput {
+	return key.ApplyT(func(key string) (string, error) {
+		public, _, _, _, err := ssh.ParseAuthorizedKey([]byte(key))
+		if err != nil {
+			return "", fmt.Errorf("reading the deploy key: %w", err)
+		}
+		const shown = len("SHA256:") + 8
+
+		return "talos-proxmox " + clusterName + " " + ssh.FingerprintSHA256(public)[:shown], nil
+	}).(pulumi.StringOutput) //nolint:forcetypeassert // the function's type
 }
 
 // defaultAPI is where a git host has its API; empty for GitHub's own, which the plugin knows.
@@ -121,7 +136,7 @@ func (r *registration) gitHub() (pulumi.Resource, error) {
 	}
 
 	return r.resource("github:index/repositoryDeployKey:RepositoryDeployKey", GitHubProviderVersion, pulumi.Map{
-		"repository": pulumi.String(repository), "title": pulumi.String(r.title), "key": r.key, "readOnly": pulumi.Bool(true),
+		"repository": pulumi.String(repository), "title": r.title, "key": r.key, "readOnly": pulumi.Bool(true),
 	}, provider)
 }
 
@@ -132,7 +147,7 @@ func (r *registration) gitLab() (pulumi.Resource, error) {
 	}
 
 	return r.resource("gitlab:index/deployKey:DeployKey", GitLabProviderVersion, pulumi.Map{
-		"project": pulumi.String(r.repository), "title": pulumi.String(r.title), "key": r.key, "canPush": pulumi.Bool(false),
+		"project": pulumi.String(r.repository), "title": r.title, "key": r.key, "canPush": pulumi.Bool(false),
 	}, provider)
 }
 
@@ -151,9 +166,8 @@ case $status in 204|404) ;; *) echo "deleting the deploy key: the git host answe
 
 func (r *registration) gitea() (pulumi.Resource, error) {
 	at := strings.TrimSuffix(r.api, "/") + "/repos/" + r.repository + "/keys"
-	title := r.title
-	body := r.key.ApplyT(func(key string) (string, error) {
-		text, err := json.Marshal(map[string]any{"title": title, "key": key, "read_only": true})
+	body := pulumi.All(r.title, r.key).ApplyT(func(v []any) (string, error) {
+		text, err := json.Marshal(map[string]any{"title": v[0], "key": v[1], "read_only": true})
 
 		return string(text), err
 	}).(pulumi.StringOutput) //nolint:forcetypeassert // the function's type

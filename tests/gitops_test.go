@@ -29,7 +29,7 @@ func TestDeployKeyComesAndGoesWithTheStack(t *testing.T) {
 
 	keys := s.deployKeys()
 	require.Len(t, keys, 1)
-	assert.Equal(t, "talos-proxmox talos-dev", keys[0].Title)
+	assert.Contains(t, keys[0].Title, "talos-proxmox talos-dev SHA256:")
 	assert.True(t, keys[0].ReadOnly)
 	assert.Equal(t, keys[0].Key, up.plainOutput("deployKey"))
 	up.isSettled()

@@ -16,23 +16,25 @@ import (
 type dialect struct {
 	// path has the repository and, at its end, a key's id.
 	path *regexp.Regexp
-	// status is the one of a refused key.
+	// refused is the status of a key that is.
 	refused int
-	shape   func(Key) any
+	// titled: no two keys of a repository have the same title.
+	titled bool
+	shape  func(Key) any
 }
 
 // A GitLab project is one segment, escaped; the others have owner and name.
 var dialects = []dialect{
 	{
-		regexp.MustCompile(`^/api/v1/repos/([^/]+/[^/]+)/keys(?:/(\d+))?$`), http.StatusUnprocessableEntity,
+		regexp.MustCompile(`^/api/v1/repos/([^/]+/[^/]+)/keys(?:/(\d+))?$`), http.StatusUnprocessableEntity, true,
 		func(k Key) any { return k },
 	},
 	{
-		regexp.MustCompile(`^(?:/api/v3)?/repos/([^/]+/[^/]+)/keys(?:/(\d+))?$`), http.StatusUnprocessableEntity,
+		regexp.MustCompile(`^(?:/api/v3)?/repos/([^/]+/[^/]+)/keys(?:/(\d+))?$`), http.StatusUnprocessableEntity, false,
 		func(k Key) any { return k },
 	},
 	{
-		regexp.MustCompile(`^/api/v4/projects/([^/]+)/deploy_keys(?:/(\d+))?$`), http.StatusBadRequest,
+		regexp.MustCompile(`^/api/v4/projects/([^/]+)/deploy_keys(?:/(\d+))?$`), http.StatusBadRequest, false,
 		func(k Key) any {
 			return map[string]any{"id": k.ID, "title": k.Title, "key": k.Key, "can_push": !k.ReadOnly}
 		},
@@ -125,9 +127,9 @@ func (h *Host) createKey(w http.ResponseWriter, r *http.Request, d dialect, dir 
 		return
 	}
 	gitlab := d.refused == http.StatusBadRequest
-	key, err := h.addKey(dir, Key{Title: q.Title, Key: q.Key, ReadOnly: q.readOnly(gitlab)})
+	key, err := h.addKey(dir, Key{Title: q.Title, Key: q.Key, ReadOnly: q.readOnly(gitlab)}, d.titled)
 	switch {
-	case errors.Is(err, errNoKey), errors.Is(err, errKeyInUse):
+	case errors.Is(err, errNoKey), errors.Is(err, errKeyInUse), errors.Is(err, errTitleUsed):
 		answer(w, d.refused, message(err.Error()))
 	case err != nil:
 		answer(w, http.StatusInternalServerError, message(err.Error()))

@@ -177,6 +177,15 @@ func TestEveryAPIRegistersAndForgetsAKey(t *testing.T) {
 			code, answer := s.call(http.MethodPost, c.path, token, body)
 			assert.Equal(t, c.refused, code, answer)
 
+			_, another := newKey(t)
+			code, answer = s.call(http.MethodPost, c.path, token, strings.Replace(body, key, another, 1))
+			if name == "Gitea" {
+				assert.Equal(t, c.refused, code)
+				assert.Equal(t, "Key title has been used", answer["message"])
+			} else {
+				assert.Equal(t, http.StatusCreated, code, answer)
+			}
+
 			one := c.path + "/1"
 			code, _ = s.call(http.MethodGet, one, token, "")
 			assert.Equal(t, http.StatusOK, code)

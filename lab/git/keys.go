@@ -28,8 +28,9 @@ type Key struct {
 const keysFile = "lab-keys.json"
 
 var (
-	errNoKey    = errors.New("key is invalid. You must supply a key in OpenSSH public key format")
-	errKeyInUse = errors.New("key is already in use")
+	errNoKey     = errors.New("key is invalid. You must supply a key in OpenSSH public key format")
+	errKeyInUse  = errors.New("key is already in use")
+	errTitleUsed = errors.New("Key title has been used") //nolint:staticcheck // as Gitea says it
 )
 
 // keysOf are the deploy keys of the repository in dir.
@@ -73,8 +74,8 @@ func (h *Host) changeKeys(dir string, change func([]Key) ([]Key, error)) error {
 	return os.Rename(file+".new", file)
 }
 
-// addKey registers a key and gives it an id.
-func (h *Host) addKey(dir string, key Key) (Key, error) {
+// addKey registers a key and gives it an id. Some hosts want titles that differ.
+func (h *Host) addKey(dir string, key Key, uniqueTitles bool) (Key, error) {
 	wanted, err := parseKey(key.Key)
 	if err != nil {
 		return key, errNoKey
@@ -84,6 +85,9 @@ func (h *Host) addKey(dir string, key Key) (Key, error) {
 		for _, have := range keys {
 			if other, err := parseKey(have.Key); err == nil && bytes.Equal(other.Marshal(), wanted.Marshal()) {
 				return nil, errKeyInUse
+			}
+			if uniqueTitles && have.Title == key.Title {
+				return nil, errTitleUsed
 			}
 			key.ID = max(key.ID, have.ID+1)
 		}
