@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -40,16 +41,14 @@ func TestDeployKeyComesAndGoesWithTheStack(t *testing.T) {
 	assert.Contains(t, r.all(), "gitops is turned off: Flux goes, and everything that it applied keeps running")
 	up.again()
 	assert.Empty(t, s.deployKeys(), "without GitOps nobody needs the key")
-	var left objects
-	up.kubectl(&left, "get", "kustomizations.kustomize.toolkit.fluxcd.io", "-A")
-	assert.Len(t, left.Items, 1, "what stands for workloads stays")
+	up.hasKustomization("flux-system")
 	var deployments objects
 	up.kubectl(&deployments, "get", "deployments", "-n", "flux-system")
 	assert.Empty(t, deployments.Items, "Flux is gone")
 
 	require.NoError(t, os.WriteFile(up.file, on, 0o600))
 	up.again()
-	up.followsGit()
+	up.hasKustomization("flux-system")
 	require.Len(t, s.deployKeys(), 1)
 
 	up.kill()
@@ -84,6 +83,7 @@ func TestGitReachesTheCluster(t *testing.T) {
 	repo.addSecret(up.plainOutput("ageRecipient"))
 	up.eventually("change-me", "secret", "greeting", "greeting", "{.data.password}")
 
+	up.keepsWorkloadsWithoutFlux()
 	up.refusesToPush(repo)
 	up.tellsOfAWrongAgeKey(repo)
 	up.tellsOfAnotherHostKey()
@@ -102,6 +102,30 @@ func (r *repository) addSecret(recipient string) {
 	r.write("apps/talos-dev/kustomization.yaml",
 		strings.ReplaceAll(r.read("apps/talos-dev/kustomization.yaml"), "  - ../base/greeting\n", "  - ../base/greeting\n  - secret.yaml\n"))
 	r.push("Add a password")
+}
+
+// hasKustomization asserts that the cluster has an object that stands for workloads.
+func (r *running) hasKustomization(name string) {
+	r.t.Helper()
+
+	var all objects
+	r.kubectl(&all, "get", "kustomizations.kustomize.toolkit.fluxcd.io", "-n", "flux-system")
+	assert.True(r.t, slices.ContainsFunc(all.Items, func(o object) bool { return o.Metadata.Name == name }), "%s is there", name)
+}
+
+// keepsWorkloadsWithoutFlux turns GitOps off and on: what Flux applied runs on meanwhile.
+func (r *running) keepsWorkloadsWithoutFlux() {
+	r.t.Helper()
+
+	uid := r.field("deployment", "greeting", "greeting", "{.metadata.uid}")
+	on := r.turnOff()
+	r.again()
+	_, runs := r.tryField("deployment", "flux-system", "kustomize-controller", "{.metadata.uid}")
+	assert.False(r.t, runs, "Flux is gone")
+	assert.Equal(r.t, uid, r.field("deployment", "greeting", "greeting", "{.metadata.uid}"))
+	require.NoError(r.t, os.WriteFile(r.file, on, 0o600))
+	r.again()
+	assert.Equal(r.t, uid, r.field("deployment", "greeting", "greeting", "{.metadata.uid}"))
 }
 
 // refusesToPush takes the key that Flux reads with and tries to write.
