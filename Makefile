@@ -94,7 +94,8 @@ destroy: tools ## pulumi destroy of STACK
 
 .PHONY: drift
 drift: tools ## name what was changed by hand on the nodes of STACK; exit code 1 when anything was
-	@$(LAB) go run ./cmd/drift -stack $(STACK) $(ARGS)
+	@go build -o bin/drift ./cmd/drift
+	@$(LAB) bin/drift -stack $(STACK) $(ARGS)
 
 .PHONY: stop
 stop: ## stop the lab; its site stays on disk
