@@ -34,6 +34,8 @@ type node struct {
 	requests chan request
 	bootMu   sync.Mutex
 	pubMu    sync.Mutex
+	// servingMu is held while the node begins or ceases to serve; taken before mu.
+	servingMu sync.Mutex
 
 	mu    sync.Mutex
 	cfg   config.Provider

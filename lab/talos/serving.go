@@ -145,23 +145,21 @@ func (n *node) updateServing() {
 }
 
 // setServing keeps two windows in the trace: node.serving while the node serves, and node.down from
-// when it stopped until it serves again, across reboots.
+// when it stopped until it serves again, across reboots. The trace has it before anybody can see it, so that
+// what is done because of it comes later there too.
 func (n *node) setServing(up bool) {
+	n.servingMu.Lock()
 	n.mu.Lock()
-	if n.serving == up {
-		n.mu.Unlock()
+	same, end := n.serving == up, n.served
+	n.mu.Unlock()
+	if same {
+		n.servingMu.Unlock()
 
 		return
 	}
-	n.serving = up
-	end := n.served
-	n.mu.Unlock()
 
 	if up {
 		end = n.m.Trace.Begin("node.serving", n.object(), n.attrs())
-		n.mu.Lock()
-		n.served = end
-		n.mu.Unlock()
 		n.nodes.backUp(n.key())
 	} else {
 		if end != nil {
@@ -169,6 +167,10 @@ func (n *node) setServing(up bool) {
 		}
 		n.nodes.goneDown(n.key(), n.m.Trace.Begin("node.down", n.object(), n.attrs()))
 	}
+	n.mu.Lock()
+	n.serving, n.served = up, end
+	n.mu.Unlock()
+	n.servingMu.Unlock()
 	n.publishState()
 	n.poke()
 }
