@@ -80,10 +80,10 @@ func TestGitReachesTheCluster(t *testing.T) {
 	repo.push("Greet again")
 	up.eventually("hello again", "configmap", "greeting", "greeting", "{.data.text}")
 
+	up.keepsWorkloadsWithoutFlux() // and makes new keys
 	repo.addSecret(up.plainOutput("ageRecipient"))
 	up.eventually("change-me", "secret", "greeting", "greeting", "{.data.password}")
 
-	up.keepsWorkloadsWithoutFlux()
 	up.refusesToPush(repo)
 	up.tellsOfAWrongAgeKey(repo)
 	up.tellsOfAnotherHostKey()
