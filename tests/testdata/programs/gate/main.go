@@ -23,7 +23,11 @@ const name = "trio"
 func main() { pulumi.Run(run) }
 
 // describe is three schedulable control planes on one host.
-func describe(memory int, talos, label string) spec.Config {
+func describe(memory int, talos, label, mode string) spec.Config {
+	patience := 3 * time.Minute
+	if mode == "second" {
+		patience = 10 * time.Second // who waits for a turn waits for all others
+	}
 	cfg := spec.Config{
 		Proxmox: spec.Proxmox{
 			Endpoint: spec.Ptr("https://pve1.example.com:8006"),
@@ -32,7 +36,7 @@ func describe(memory int, talos, label string) spec.Config {
 		Images:    map[string]spec.Image{spec.DefaultImage: {}},
 		Cluster:   spec.Cluster{Name: spec.Ptr(name), VIP: spec.Ptr("10.31.0.10"), AllowSchedulingOnControlPlanes: spec.Ptr(true)},
 		Talos:     spec.Talos{Version: spec.Ptr(talos)},
-		Lifecycle: spec.Lifecycle{ReadyTimeout: spec.Ptr(spec.Duration(15 * time.Second))},
+		Lifecycle: spec.Lifecycle{ReadyTimeout: spec.Ptr(spec.Duration(patience))},
 	}
 	for i := range 3 {
 		node := spec.NamedNode{
@@ -53,7 +57,7 @@ func describe(memory int, talos, label string) spec.Config {
 
 func run(ctx *pulumi.Context) error {
 	settings := config.New(ctx, "")
-	cfg := describe(settings.RequireInt("memory"), settings.Require("talos"), settings.Require("label"))
+	cfg := describe(settings.RequireInt("memory"), settings.Require("talos"), settings.Require("label"), settings.Require("mode"))
 
 	proxmox, err := components.NewProxmoxProvider(ctx, "proxmox", cfg.Proxmox)
 	if err != nil {
