@@ -75,9 +75,11 @@ func (c *TalosCluster) guardApply(ctx *pulumi.Context, name string, m operations
 	return hooks, nil
 }
 
-// failHook closes the gate when a step fails whose node holds a turn.
+// failHook closes the gate when a step fails whose node holds a turn, and says what to look at when the
+// step was a configuration that nobody was there to take.
 func (s *TalosSecrets) failHook(ctx *pulumi.Context, id string, m operations.Member) (*pulumi.ErrorHook, error) {
 	fail, err := ctx.RegisterErrorHook(id, func(args *pulumi.ErrorHookArgs) (bool, error) {
+		sayWhereToLook(ctx, args, m)
 		s.gate.Fail(m, errors.New(strings.Join(args.Errors, "; ")))
 
 		return false, nil // another try would not do better

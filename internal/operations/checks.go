@@ -111,13 +111,18 @@ func (l *look) inKubernetes(
 	return ask(calling, api)
 }
 
+// WhyNoAnswer says what to look at when a node does not answer.
+func WhyNoAnswer(m Member) string {
+	return fmt.Sprintf("the console of %s; is it powered on, is %s its address, is port 50000 reachable from here? "+
+		"`pulumi up --refresh` starts a VM of the stack that is off", m.Name, m.Address)
+}
+
 func apiAnswers(ctx context.Context, l *look) *finding {
 	return l.onEach(ctx, l.cluster.up(l.cluster.Members), func(ctx context.Context, api Talos, m Member) *finding {
 		if _, err := api.Version(ctx, m.Address); err != nil {
 			return &finding{
 				reason: err,
-				hint: fmt.Sprintf("the console of %s; is it powered on, is %s its address, is port 50000 reachable from here?",
-					m.Name, m.Address),
+				hint:   WhyNoAnswer(m),
 			}
 		}
 

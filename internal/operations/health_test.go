@@ -28,7 +28,8 @@ func TestHealthyFindsTheFirstCheckThatFails(t *testing.T) {
 		"a node is off": {
 			func(_ *testing.T, c *cluster) { c.nodes[address(4)].silent = true },
 			"cluster \"test\" is not healthy: check \"the Talos API answers on every node\" fails on node node-4 (10.0.0.4): connection refused\n" +
-				"  look at: the console of node-4; is it powered on, is 10.0.0.4 its address, is port 50000 reachable from here?",
+				"  look at: the console of node-4; is it powered on, is 10.0.0.4 its address, is port 50000 reachable from here? " +
+				"`pulumi up --refresh` starts a VM of the stack that is off",
 		},
 		"a node still boots": {
 			func(_ *testing.T, c *cluster) {
