@@ -141,6 +141,10 @@ fmt: ## format the code
 lint: ## vet the code and check its format
 	@hack/lint.sh
 
+.PHONY: reliability
+reliability: tools ## meet every fault, record what came of it, and write docs/reliability.md
+	@E2E=full RELIABILITY=record go test -count=1 -timeout 150m -v -run '^(TestFaults|TestReliabilityPage)' ./tests $(ARGS)
+
 .PHONY: e2e
 e2e: tools bin/flux-controllers ## run the real engine's tests, those that take minutes too
 	@E2E=full go test -count=1 -timeout 150m -v ./tests/... $(ARGS)

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package tests_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// scenario is something that goes wrong during an up, and how it is mended.
+type scenario struct {
+	name string
+	// what goes wrong, in words, and the faults that make it so: the arguments of `lab fault add`.
+	what   string
+	faults []string
+	// doing is the up that it hits, in words, and its edit of the stack file.
+	doing string
+	edits []string
+	// wrong are edits that are mistakes: they are taken back with the faults.
+	wrong []string
+	// says is what the user reads.
+	says []string
+	// survives is set where the up succeeds all the same.
+	survives bool
+	// again are options of the up that mends it.
+	again []string
+}
+
+// faulty is a site whose ups meet faults.
+type faulty struct {
+	*site
+	nodes []string // that the stack has
+	edits []string // of all scenarios so far, in order
+	tight []string // edits that make waits end soon, for ups that fail
+}
+
+const faultStack = "fault"
+
+// newFaulty is a site with a stack of some of the nodes in testdata/faults.
+func newFaulty(t *testing.T, nodes ...string) *faulty {
+	t.Helper()
+	s := newSite(t)
+	content, err := os.ReadFile(filepath.Join(s.root, "tests", "testdata", "faults", "stack.yaml"))
+	require.NoError(t, err)
+	var kept []string
+	for line := range strings.Lines(string(content)) {
+		isNode := strings.HasPrefix(line, "    ctrl-")
+		name, _, _ := strings.Cut(strings.TrimSpace(line), ":")
+		if !isNode || slices.Contains(nodes, name) {
+			kept = append(kept, line)
+		}
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(s.project, "faults.yaml"), []byte(strings.Join(kept, "")), 0o600))
+	s.create(faultStack)
+
+	return &faulty{site: s, nodes: nodes, tight: []string{
+		"readyTimeout: 5m", "readyTimeout: 45s", "upgradeTimeout: 5m", "upgradeTimeout: 1m",
+	}}
+}
+
+// file is the stack file with the edits so far, and more.
+func (f *faulty) file(more ...string) string {
+	f.t.Helper()
+
+	return f.stackFile("faults.yaml", append(append([]string(nil), f.edits...), more...)...)
+}
+
+func (f *faulty) up(file string, options ...string) result {
+	f.t.Helper()
+
+	return f.try(append([]string{
+		"pulumi", "up", "--stack", faultStack, "--config-file", file, "--yes", "--skip-preview", "--non-interactive",
+	}, options...)...)
+}
+
+// mustUp is an up that has to succeed and leave nothing to do.
+func (f *faulty) mustUp(options ...string) {
+	f.t.Helper()
+	r := f.up(f.file(), options...)
+	require.Zero(f.t, r.code, r.all())
+	f.must("pulumi", "preview", "--stack", faultStack, "--config-file", f.file(), "--expect-no-changes", "--non-interactive")
+}
+
+// siteState is what an up leaves in the site, without what differs from run to run.
+type siteState struct {
+	Hosts []struct {
+		Name  string   `json:"name"`
+		VMs   int      `json:"vms"`
+		Files []string `json:"files"`
+	} `json:"hosts"`
+	VMs []struct {
+		VMID    int    `json:"vmid"`
+		Name    string `json:"name"`
+		Host    string `json:"host"`
+		Status  string `json:"status"`
+		State   string `json:"state"`
+		Pending bool   `json:"pending"`
+	} `json:"vms"`
+	Nodes []struct {
+		Hostname string `json:"hostname"`
+		Address  string `json:"address"`
+		Stage    string `json:"stage"`
+		Talos    string `json:"talos"`
+		Role     string `json:"role"`
+		Cluster  string `json:"cluster"`
+		Problem  string `json:"problem"`
+	} `json:"nodes"`
+	Clusters []struct {
+		Name       string   `json:"name"`
+		Kubernetes string   `json:"kubernetes"`
+		Endpoint   string   `json:"endpoint"`
+		Healthy    bool     `json:"healthy"`
+		Members    []string `json:"members"`
+	} `json:"clusters"`
+}
+
+func (f *faulty) state() siteState {
+	f.t.Helper()
+	r := f.lab("status", "--json")
+	require.Zero(f.t, r.code, r.all())
+	var st siteState
+	// A newer Talos is the same site.
+	text := strings.ReplaceAll(r.stdout, newerTalos, oldTalos)
+	require.NoError(f.t, json.Unmarshal([]byte(text), &st), r.stdout)
+
+	return st
+}
+
+// meets runs a scenario: the fault, the up that it hits, what the user reads, and the up that mends it.
+// It returns how long that up took, with an empty preview after it.
+func (f *faulty) meets(sc scenario) time.Duration {
+	f.t.Helper()
+	for _, fault := range sc.faults {
+		r := f.lab(append([]string{"fault", "add"}, strings.Fields(fault)...)...)
+		require.Zero(f.t, r.code, r.all())
+	}
+	f.edits = append(f.edits, sc.edits...)
+	r := f.up(f.file(slices.Concat(f.tight, sc.wrong)...))
+	for _, text := range sc.says {
+		assert.Contains(f.t, r.all(), text)
+	}
+	if sc.survives {
+		require.Zero(f.t, r.code, r.all())
+	} else {
+		require.NotZero(f.t, r.code, r.all())
+	}
+
+	cleared := f.lab("fault", "clear")
+	require.Zero(f.t, cleared.code, cleared.all())
+	if f.t.Failed() || recording() {
+		f.t.Logf("what the user read:\n%s", r.all())
+	}
+	began := time.Now()
+	f.mustUp(sc.again...)
+
+	return time.Since(began)
+}
+
+// TestFaultsOfHosts is the short form: a datastore that is full at the first up, and a node that does
+// not return from the reboot that an edit asks for.
+func TestFaultsOfHosts(t *testing.T) {
+	t.Parallel()
+
+	f := newFaulty(t, "ctrl-00")
+	for _, sc := range []scenario{fullDatastore, noReturnFromReboot} {
+		t.Run(sc.name, func(t *testing.T) {
+			f.t = t
+			f.meets(sc)
+			assert.True(t, f.state().Clusters[0].Healthy)
+		})
+		f.t = t
+	}
+}
+
+// TestFaultsWhileACreationRuns meets each fault with a first up, and compares what an up after it
+// leaves with what an undisturbed one does.
+func TestFaultsWhileACreationRuns(t *testing.T) {
+	heavy(t)
+	f := newFaulty(t, "ctrl-00")
+	nothing := f.snapshot()
+	f.mustUp()
+	want := f.state()
+
+	for _, sc := range creations() {
+		t.Run(sc.name, func(t *testing.T) {
+			f.t = t
+			f.restore(nothing)
+			took := f.meets(sc)
+			assert.Equal(t, want, f.state(), "as an undisturbed up leaves it")
+			record(t, sc, took)
+		})
+		f.t = t
+	}
+}
+
+// TestFaultsOfALivingCluster meets each fault with an edit of a cluster of three, and compares what an
+// up after it leaves with what the edits leave on an undisturbed one.
+func TestFaultsOfALivingCluster(t *testing.T) {
+	heavy(t)
+	f := newFaulty(t, "ctrl-00", "ctrl-01", "ctrl-02")
+	f.mustUp()
+	want := f.state()
+
+	for _, sc := range edits() {
+		t.Run(sc.name, func(t *testing.T) {
+			f.t = t
+			started := time.Now()
+			took := f.meets(sc)
+			assert.Equal(t, want, f.state(), "as an undisturbed cluster is")
+			assert.Empty(t, f.trace(started).of("talos.bootstrap"), "nothing is bootstrapped twice")
+			record(t, sc, took)
+		})
+		f.t = t
+	}
+}
