@@ -11,6 +11,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/internal/hardware"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -135,6 +136,10 @@ func (b *nodeBuilder) build() error {
 func (b *nodeBuilder) options(before []pulumi.Resource) []pulumi.ResourceOption {
 	a := b.args
 	ignored := ignoredDisks(a.Node)
+	if hardware.ARM(a.Image) {
+		// There is no CD drive, which the provider would add, in a way that Proxmox VE refuses.
+		ignored = append(ignored, "cdrom")
+	}
 	if a.Node.HA != nil {
 		// High availability moves, starts and stops the VM by itself.
 		ignored = append(ignored, "nodeName", "started")

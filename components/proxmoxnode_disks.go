@@ -44,9 +44,10 @@ func (b *nodeBuilder) disks(guard pulumi.Resource) (vm.VirtualMachineDiskArray, 
 func (b *nodeBuilder) holder(guard pulumi.Resource) (*vm.VirtualMachine, map[string]int, error) {
 	n := b.args.Node
 	disks, at := vm.VirtualMachineDiskArray{}, map[string]int{}
+	var kept []spec.Disk
 	for i, data := range hardware.KeptDisks(n) {
 		disks = append(disks, disk(data.Disk))
-		at[data.Name] = i
+		kept, at[data.Name] = append(kept, data.Disk), i
 	}
 	if len(disks) == 0 {
 		return nil, nil, nil
@@ -54,6 +55,8 @@ func (b *nodeBuilder) holder(guard pulumi.Resource) (*vm.VirtualMachine, map[str
 
 	opts := []pulumi.ResourceOption{
 		pulumi.Parent(b.node), pulumi.DependsOn([]pulumi.Resource{guard}), pulumi.DeleteBeforeReplace(true),
+		// It has no CD drive, which the provider would add, in a way that Proxmox VE refuses.
+		pulumi.IgnoreChanges(append(unlimited(kept), "cdrom")),
 	}
 	if spec.Or(b.args.Cluster.Protect, false) {
 		opts = append(opts, pulumi.Protect(true))
@@ -81,17 +84,32 @@ func (b *nodeBuilder) holder(guard pulumi.Resource) (*vm.VirtualMachine, map[str
 	return holder, at, nil
 }
 
-// ignoredDisks are what of the VM's disks says nothing: the file the first was imported from, and the
-// size of disks whose owner is the holder, which alone can grow them.
+// ignoredDisks are what of the VM's disks says nothing: the file the first was imported from, the size
+// of disks whose owner is the holder, which alone can grow them, and speeds without a limit.
 func ignoredDisks(n spec.NamedNode) []string {
 	ignored := []string{"disks[0].fileId"}
+	all := []spec.Disk{*n.OSDisk}
 	for i, data := range n.DataDisks() {
 		if spec.Or(data.KeepOnRebuild, false) {
 			ignored = append(ignored, fmt.Sprintf("disks[%d].size", i+1))
 		}
+		all = append(all, data.Disk)
 	}
 
-	return ignored
+	return append(ignored, unlimited(all)...)
+}
+
+// unlimited are the paths of speeds without a limit: the provider wants to write its zeros for ever,
+// and does not see them when it reads (it knows speeds above zero alone).
+func unlimited(disks []spec.Disk) []string {
+	var paths []string
+	for i, d := range disks {
+		if !hardware.Limited(d) {
+			paths = append(paths, fmt.Sprintf("disks[%d].speed", i))
+		}
+	}
+
+	return paths
 }
 
 func disk(d spec.Disk) vm.VirtualMachineDiskArgs {
@@ -109,7 +127,7 @@ func disk(d spec.Disk) vm.VirtualMachineDiskArgs {
 		Replicate:   pulumi.Bool(*d.Replicate),
 		Serial:      pulumi.StringPtrFromPtr(d.Serial),
 	}
-	if s := d.Speed; s != nil {
+	if s := d.Speed; hardware.Limited(d) {
 		args.Speed = vm.VirtualMachineDiskSpeedArgs{
 			Read:           pulumi.IntPtrFromPtr(s.Read),
 			ReadBurstable:  pulumi.IntPtrFromPtr(s.ReadBurst),

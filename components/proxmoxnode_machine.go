@@ -68,9 +68,11 @@ func (b *nodeBuilder) machine(disks vm.VirtualMachineDiskArray, devices passthro
 	return args
 }
 
-// cdrom follows the image: its file is swapped in place, so that no VM names a file that is gone.
+// cdrom follows the image: its file is swapped in place, so that no VM names a file that is gone. The
+// drive is there, empty, with a disk image too: the provider cannot take one away, and keeps wanting to
+// add one that is not said. ARM machines have no IDE.
 func (b *nodeBuilder) cdrom() vm.VirtualMachineCdromPtrInput {
-	if !image.ISO(b.args.Image) {
+	if hardware.ARM(b.args.Image) {
 		return nil
 	}
 	cd := vm.VirtualMachineCdromArgs{
@@ -78,7 +80,7 @@ func (b *nodeBuilder) cdrom() vm.VirtualMachineCdromPtrInput {
 		Interface: pulumi.String(hardware.CDInterface),
 		FileId:    b.args.ImageFileID.ToStringOutput().ToStringPtrOutput(),
 	}
-	if !*b.args.Node.CDROM {
+	if !image.ISO(b.args.Image) || !*b.args.Node.CDROM {
 		cd.FileId = pulumi.String(hardware.EmptyCD)
 	}
 

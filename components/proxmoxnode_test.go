@@ -159,7 +159,7 @@ func TestNodeOptions(t *testing.T) {
 	vm := r.Register("ctrl-00-vm")
 	assert.Equal(t, "proxmoxve:VM/virtualMachine:VirtualMachine", vm.GetType())
 	assert.Contains(t, vm.GetParent(), components.ProxmoxNodeType+"::ctrl-00")
-	assert.Equal(t, []string{"disks[0].fileId"}, vm.GetIgnoreChanges())
+	assert.Equal(t, []string{"disks[0].fileId", "disks[0].speed"}, vm.GetIgnoreChanges())
 	assert.True(t, vm.GetDeleteBeforeReplace(), "the VM id is taken as long as the old VM is there")
 	assert.True(t, vm.GetProtect())
 	assert.InEpsilon(t, 2.0, vm.GetReplacementTrigger().GetNumberValue(), 0)

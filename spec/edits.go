@@ -123,7 +123,8 @@ func diskEdits() map[string]Edit {
 	}
 	the(edits, Edit{EffectInPlace, "the guest sees it after its next start"},
 		"iothread", "cache", "discard", "ssd", "serial")
-	the(edits, Edit{EffectInPlace, ""}, "backup", "replicate", "speed", "speed.read", "speed.readBurst", "speed.write",
+	edits["speed"] = Edit{EffectInPlace, "taking the last limit away is refused"}
+	the(edits, Edit{EffectInPlace, ""}, "backup", "replicate", "speed.read", "speed.readBurst", "speed.write",
 		"speed.writeBurst", "speed.iopsRead", "speed.iopsWrite")
 
 	return edits
@@ -132,7 +133,7 @@ func diskEdits() map[string]Edit {
 func imageEdits() map[string]Edit {
 	edits := map[string]Edit{
 		"platform": {EffectRefused, ""}, "arch": {EffectRefused, ""}, "secureBoot": {EffectRefused, ""},
-		"boot": {EffectReboot, "the drive with the ISO comes or goes; the disk stays"},
+		"boot": {EffectReboot, "the ISO enters or leaves its drive; the disk stays"},
 	}
 	the(edits, Edit{EffectUpgrade, ""}, "extensions", "kernelArgs", "meta", "overlay", "overlay.name", "overlay.image",
 		"overlay.options", "bootloader", "schematicFile")

@@ -27,6 +27,8 @@ type site struct {
 	root    string // the repository
 	project string // the copy
 	dir     string // the site
+
+	providers string // who does the providers' work, as --providers says it; "" for the stand-ins
 }
 
 // result is how a command ended.
@@ -148,7 +150,11 @@ func (s *site) tail(name string) {
 func (s *site) try(command ...string) result {
 	s.t.Helper()
 
-	args := append([]string{"exec", "--site", s.dir, "--"}, command...)
+	providers := s.providers
+	if providers == "" {
+		providers = "standin"
+	}
+	args := append([]string{"exec", "--site", s.dir, "--providers", providers, "--"}, command...)
 
 	return s.run(exec.CommandContext(s.t.Context(), filepath.Join(s.root, "bin", "lab"), args...))
 }

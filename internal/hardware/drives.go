@@ -73,3 +73,18 @@ func KeptDisks(n spec.NamedNode) []spec.DataDisk {
 
 	return kept
 }
+
+// Limited says whether a disk's speed is limited. The provider knows no limit of zero.
+func Limited(d spec.Disk) bool {
+	if d.Speed == nil {
+		return false
+	}
+	s := *d.Speed
+	for _, limit := range []*int{s.Read, s.ReadBurst, s.Write, s.WriteBurst, s.IOPSRead, s.IOPSWrite} {
+		if spec.Or(limit, 0) > 0 {
+			return true
+		}
+	}
+
+	return false
+}

@@ -56,6 +56,8 @@ type Disk struct {
 	Format string `json:"format"`
 	// Kept says that it outlives the VM.
 	Kept bool `json:"kept,omitempty"`
+	// Limited says that its speed is limited.
+	Limited bool `json:"limited,omitempty"`
 }
 
 // IdentityOf is the identity of a complete node's VM, built for the rebuild-th time.
@@ -100,6 +102,7 @@ func IdentityOf(n spec.NamedNode, img spec.Image, rebuild int) Identity {
 func diskOf(field string, d spec.Disk) Disk {
 	return Disk{
 		Field: field, Size: int(spec.Or(d.Size, 0)), Format: spec.Or(d.Format, "raw"), Kept: spec.Or(d.KeepOnRebuild, false),
+		Limited: Limited(d),
 	}
 }
 

@@ -27,6 +27,7 @@ func ReplaceFields() []string { return []string{fieldHost, fieldVMID, fieldEFI, 
 func Refuse(node string, was, now Identity, allowed []string, l *check.List) {
 	r := refusal{node: node, allowed: allowed, l: l}
 	r.kept(was, now)
+	r.limits(was, now)
 	if was.Rebuild != now.Rebuild {
 		return
 	}
@@ -79,6 +80,18 @@ func (r refusal) kept(was, now Identity) {
 		if !there || !after.Kept || after.Size < disk.Size || after.Format != disk.Format {
 			r.l.Addf(disk.Field, "is kept on rebuild (keepOnRebuild) with %d GiB as %s at %s, and must stay so: "+
 				"its data would be lost; take the data elsewhere and remove the node", disk.Size, disk.Format, slot)
+		}
+	}
+}
+
+// limits refuses to take the last limit of a disk's speed away. The provider sees a difference between
+// no limits and its own notion of none for ever, so none are left out of what it compares, and it would
+// leave those that are.
+func (r refusal) limits(was, now Identity) {
+	for _, slot := range slices.Sorted(maps.Keys(was.Disks)) {
+		if after, there := now.Disks[slot]; there && was.Disks[slot].Limited && !after.Limited {
+			r.l.Addf(was.Disks[slot].Field+".speed", "was taken away, and the provider would leave the limits as they are: "+
+				"write one that never binds in its place, speed: {iopsRead: 1000000}")
 		}
 	}
 }

@@ -125,6 +125,16 @@ func TestRefuse(t *testing.T) {
 				"host: was alpha, is now charlie: the node's kept disks (keepOnRebuild) stay on their host",
 			},
 		},
+		"the last limit taken away, in a rebuild too": {
+			was: func(i *hardware.Identity) { limit(i, "scsi1") },
+			now: func(i *hardware.Identity) { i.Rebuild++ },
+			problems: []string{"disks.longhorn.speed: was taken away, and the provider would leave the limits as they are: " +
+				"write one that never binds in its place, speed: {iopsRead: 1000000}"},
+		},
+		"another limit": {
+			was: func(i *hardware.Identity) { limit(i, "scsi1") },
+			now: func(i *hardware.Identity) { limit(i, "scsi1") },
+		},
 		"a disk to be kept from now on": {
 			now: keep,
 			problems: []string{"disks.longhorn.keepOnRebuild: is now true: the disk would get another owner, " +
@@ -167,4 +177,10 @@ func keep(i *hardware.Identity) {
 	disk := i.Disks["scsi1"]
 	disk.Kept = true
 	i.Disks["scsi1"] = disk
+}
+
+func limit(i *hardware.Identity, slot string) {
+	disk := i.Disks[slot]
+	disk.Limited = true
+	i.Disks[slot] = disk
 }

@@ -30,6 +30,9 @@ func (c *Cluster) Update(host string, id int, params map[string]string, user str
 	if err := checkRoot(params, user); err != nil {
 		return err
 	}
+	if err := checkDelete(remove, params); err != nil {
+		return err
+	}
 
 	defer c.lockVM(id)()
 	c.s.mu.Lock()
@@ -61,11 +64,30 @@ func (c *Cluster) Update(host string, id int, params map[string]string, user str
 	return c.s.save()
 }
 
+// checkDelete refuses to remove what is set in the same call, and what is no option.
+func checkDelete(remove []string, params map[string]string) error {
+	plain := plainKeys()
+	for _, k := range remove {
+		if _, both := params[k]; both {
+			return invalid("delete", "you can't use '-%s' and -delete %s' at the same time", k, k)
+		}
+		_, known := plain[k]
+		if !known && !netKey.MatchString(k) && !driveKey.MatchString(k) && !otherKey.MatchString(k) {
+			return invalid("delete", "unknown option '%s'", k)
+		}
+	}
+
+	return nil
+}
+
 func (c *Cluster) change(v *vm, params map[string]string, remove []string, user string) error {
 	running := c.s.running[vmKey{c.c.Name, v.ID}] != nil
 
 	for _, k := range remove {
-		if isTrue(v.Config["protection"]) && diskKey.MatchString(k) {
+		if _, set := v.wanted()[k]; !set {
+			continue // a host warns of it in its log, and goes on
+		}
+		if isTrue(v.Config["protection"]) && driveKey.MatchString(k) {
 			return dief("can't remove drive '%s' - protection mode enabled", k)
 		}
 		delete(v.Pending, k)

@@ -12,7 +12,8 @@ import (
 	"strings"
 )
 
-// Choice says who does the providers' work.
+// Choice says who does the providers' work: one of the constants, or the names of the genuine ones,
+// "proxmoxve,talos", beside which stand-ins play the others.
 type Choice string
 
 // The choices.
@@ -22,8 +23,32 @@ const (
 	Real    Choice = "real"    // the genuine plugins; an error says which are not installed
 )
 
-// Choices are all choices.
-func Choices() []Choice { return []Choice{Auto, Standin, Real} }
+// Check refuses what is no choice.
+func (c Choice) Check() error {
+	if slices.Contains([]Choice{Auto, Standin, Real}, c) {
+		return nil
+	}
+	all := versions()
+	for _, name := range c.named() {
+		if all[name] == "" {
+			return fmt.Errorf("must be auto, standin, real or the names of the genuine ones (%s), got %q",
+				strings.Join(slices.Sorted(maps.Keys(all)), ","), c)
+		}
+	}
+
+	return nil
+}
+
+// named are the providers of a choice by name.
+func (c Choice) named() []string { return strings.Split(string(c), ",") }
+
+// versions are those of all plugins by name.
+func versions() map[string]string {
+	all := providers()
+	maps.Copy(all, gitProviders())
+
+	return all
+}
 
 // providers are the plugins that the project uses, with the versions that it pins.
 func providers() map[string]string {
@@ -55,6 +80,9 @@ func (c Choice) genuine(e Environment) (bool, error) {
 
 // standins are the names of the stand-ins to serve.
 func (c Choice) standins(e Environment) ([]string, error) {
+	if !slices.Contains([]Choice{Auto, Standin, Real}, c) {
+		return c.besideNamed(e)
+	}
 	genuine, err := c.genuine(e)
 	if err != nil {
 		return nil, err
@@ -72,6 +100,22 @@ func (c Choice) standins(e Environment) ([]string, error) {
 	}
 
 	return missing, err
+}
+
+// besideNamed are the stand-ins beside the plugins that the choice names.
+func (c Choice) besideNamed(e Environment) ([]string, error) {
+	others, wanted := versions(), map[string]string{}
+	for _, name := range c.named() {
+		wanted[name] = others[name]
+		delete(others, name)
+	}
+	missing, home, err := e.missingPlugins(wanted)
+	if err == nil && len(missing) > 0 {
+		err = fmt.Errorf("--providers %s: %s not installed in %s; `pulumi plugin install resource NAME VERSION` does it",
+			c, strings.Join(missing, ", "), home)
+	}
+
+	return slices.Sorted(maps.Keys(others)), err
 }
 
 // missingPlugins are those of the wanted ones that are not installed, and where they were looked for.

@@ -41,9 +41,12 @@ func TestWhoDoesTheProvidersWork(t *testing.T) {
 		"a git host's plugin is there too":   {Auto, append([]string{"resource-github-v6.12.1"}, genuine...), []string{"command", "gitlab"}},
 		"the stand-ins, whatever there is":   {Standin, genuine, ours},
 		"the genuine plugins, and no others": {Real, genuine, nil},
+		"one by name":                        {"proxmoxve", genuine[:1], []string{"command", "github", "gitlab", "kubernetes", "talos"}},
+		"two by name":                        {"talos,proxmoxve", genuine, []string{"command", "github", "gitlab", "kubernetes"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			require.NoError(t, c.choice.Check())
 			got, err := c.choice.standins(pulumiHome(t, c.plugins...))
 			require.NoError(t, err)
 			assert.ElementsMatch(t, c.want, got)
@@ -54,6 +57,11 @@ func TestWhoDoesTheProvidersWork(t *testing.T) {
 	_, err := Real.standins(e)
 	require.EqualError(t, err, "--providers real: kubernetes 4.23.0, proxmoxve 6.18.1 not installed in "+e["PULUMI_HOME"]+
 		"; `pulumi plugin install resource NAME VERSION` does it")
+	_, err = Choice("proxmoxve,talos").standins(e)
+	require.EqualError(t, err, "--providers proxmoxve,talos: proxmoxve 6.18.1 not installed in "+e["PULUMI_HOME"]+
+		"; `pulumi plugin install resource NAME VERSION` does it")
+	require.EqualError(t, Choice("genuine").Check(), "must be auto, standin, real or the names of the genuine ones "+
+		`(command,github,gitlab,kubernetes,proxmoxve,talos), got "genuine"`)
 }
 
 func TestStandinsThatDoNotStart(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 
 const usage = `The lab is a site without hardware: unmodified programs talk to its Proxmox VE, Talos and Kubernetes.
 
-  lab exec [--site DIR] [--providers auto|standin|real] [--speed N] -- COMMAND
+  lab exec [--site DIR] [--providers auto|standin|real|NAMES] [--speed N] -- COMMAND
                             run COMMAND with the lab as its world; starts the lab when it does not run
   lab status [--json]       hosts, VMs, nodes and clusters
   lab trace [--json]        every operation with its start and duration

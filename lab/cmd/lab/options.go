@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/talos-proxmox/talos-proxmox/lab/daemon"
 	"github.com/talos-proxmox/talos-proxmox/lab/world"
@@ -51,11 +50,11 @@ func parse(command string, args []string) (options, []string, error) {
 	}
 	o.site, o.providers = site, world.Choice(*providers)
 
-	switch {
-	case o.speed <= 0:
+	if o.speed <= 0 {
 		return o, nil, fmt.Errorf("--speed: must be above 0, got %v", o.speed)
-	case !slices.Contains(world.Choices(), o.providers):
-		return o, nil, fmt.Errorf("--providers: must be auto, standin or real, got %q", o.providers)
+	}
+	if err := o.providers.Check(); err != nil {
+		return o, nil, fmt.Errorf("--providers: %w", err)
 	}
 
 	return o, f.Args(), nil

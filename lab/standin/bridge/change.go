@@ -20,7 +20,7 @@ func (p *provider) Update(ctx context.Context, req plugin.UpdateRequest) (plugin
 
 	if req.Preview {
 		op := &Op{Conn: p.conn, URN: req.URN, Name: req.URN.Name(), ID: string(req.ID)}
-		r.compare(op, req.OldInputs, req.NewInputs, req.OldOutputs)
+		r.compare(op, req.OldInputs, req.NewInputs, req.OldOutputs, req.IgnoreChanges)
 
 		unknown := op.stale()
 		if r.Recompute != nil {
@@ -34,7 +34,7 @@ func (p *provider) Update(ctx context.Context, req plugin.UpdateRequest) (plugin
 	if err != nil {
 		return plugin.UpdateResponse{}, err
 	}
-	r.compare(op, req.OldInputs, req.NewInputs, req.OldOutputs)
+	r.compare(op, req.OldInputs, req.NewInputs, req.OldOutputs, req.IgnoreChanges)
 
 	ctx, cancel := Bounded(ctx, p.conn, req.Timeout)
 	defer cancel()

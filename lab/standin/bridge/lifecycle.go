@@ -7,10 +7,14 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
 )
+
+// autoDigits end a name that was made.
+const autoDigits = 7
 
 // Check completes and checks a resource's inputs.
 func (p *provider) Check(_ context.Context, req plugin.CheckRequest) (plugin.CheckResponse, error) {
@@ -54,7 +58,7 @@ func (r *Resource) autoname(in resource.PropertyMap, req plugin.CheckRequest) er
 		return nil
 	}
 
-	name, err := resource.NewUniqueName(req.RandomSeed, req.URN.Name()+"-", 7, 80, nil)
+	name, err := resource.NewUniqueName(req.RandomSeed, req.URN.Name()+"-", autoDigits, 80, nil)
 	if err != nil {
 		return fmt.Errorf("naming %s: %w", req.URN.Name(), err)
 	}
@@ -64,7 +68,7 @@ func (r *Resource) autoname(in resource.PropertyMap, req plugin.CheckRequest) er
 }
 
 // compare fills in the operation's inputs, state and changes.
-func (r *Resource) compare(op *Op, was, now, state resource.PropertyMap) {
+func (r *Resource) compare(op *Op, was, now, state resource.PropertyMap, ignore []string) {
 	op.Was, op.In, op.State, op.Unknown = TreeOf(was), TreeOf(now), TreeOf(state), unknowns(now)
 
 	op.Changes = slices.DeleteFunc(Compare(resource.NewProperty(was), resource.NewProperty(now), nil),
@@ -76,6 +80,13 @@ func (r *Resource) compare(op *Op, was, now, state resource.PropertyMap) {
 			return r.Ignore != nil && r.Ignore(c, op)
 		})
 
+	if r.Unsettled != nil {
+		for _, c := range r.Unsettled(op) {
+			if !c.Path.ignored(ignore) {
+				op.Changes = append(op.Changes, c)
+			}
+		}
+	}
 	if r.Stale != nil {
 		for _, name := range r.Stale(op) {
 			op.Changes = append(op.Changes, Change{Path: Path{name}, Old: true, Unknown: true, Output: true})
@@ -112,7 +123,7 @@ func (p *provider) Diff(_ context.Context, req plugin.DiffRequest) (plugin.DiffR
 	}
 
 	op := &Op{Conn: p.conn, URN: req.URN, Name: req.URN.Name(), ID: string(req.ID)}
-	r.compare(op, req.OldInputs, req.NewInputs, req.OldOutputs)
+	r.compare(op, req.OldInputs, req.NewInputs, req.OldOutputs, req.IgnoreChanges)
 	replaces := func(c Change) bool { return r.replaces(c, op) }
 
 	if r.Refuse != nil && !slices.ContainsFunc(op.Changes, replaces) {
@@ -121,7 +132,18 @@ func (p *provider) Diff(_ context.Context, req plugin.DiffRequest) (plugin.DiffR
 		}
 	}
 
-	return Result(op.Changes, replaces), nil
+	result := Result(op.Changes, replaces)
+	result.DeleteBeforeReplace = slices.ContainsFunc(op.Changes, replaces) && r.namedByHand(op)
+
+	return result, nil
+}
+
+// namedByHand tells whether a new resource would take the name of the old one, which has to go first.
+func (r *Resource) namedByHand(op *Op) bool {
+	name := op.In.Str(r.AutoName)
+
+	return r.AutoName != "" && name == op.Was.Str(r.AutoName) &&
+		!(strings.HasPrefix(name, op.Name+"-") && len(name) == len(op.Name)+1+autoDigits)
 }
 
 // plan is the outputs as a preview knows them.

@@ -63,6 +63,9 @@ type Resource struct {
 	Refuse func(op *Op) error
 	// Stale names outputs that have to be made anew although no input changed.
 	Stale func(op *Op) []string
+	// Unsettled are differences that the provider finds although nothing changed, unless the program
+	// ignores them.
+	Unsettled func(op *Op) []Change
 	// Plan tells what a preview can know of the outputs, or why the operation cannot succeed.
 	// Unknown values are left out of In.
 	Plan func(ctx context.Context, op *Op) (Tree, error)

@@ -69,3 +69,15 @@ func (p Path) Covers(pattern string) bool {
 
 	return own == pattern || strings.HasPrefix(own, pattern+".") || strings.HasPrefix(own, pattern+"[")
 }
+
+// ignored tells whether one of a program's ignoreChanges names p or what p is part of.
+func (p Path) ignored(paths []string) bool {
+	own := p.String()
+	for _, path := range paths {
+		if own == path || strings.HasPrefix(own, path+".") || strings.HasPrefix(own, path+"[") {
+			return true
+		}
+	}
+
+	return false
+}

@@ -4,6 +4,7 @@
 package proxmoxve
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 
@@ -34,6 +35,7 @@ func virtualMachine() *bridge.Resource {
 		},
 		ReplaceIf: replacesVM,
 		Ignore:    ignoresVM,
+		Unsettled: unsettledVM,
 		Validate:  validateVM,
 		Recompute: func(found []bridge.Change) []string {
 			for _, c := range found {
@@ -77,6 +79,43 @@ func ignoresVM(c bridge.Change, op *bridge.Op) bool {
 	}
 
 	return false
+}
+
+// unsettledVM: the provider wants its default of a speed without limits, and of a CD drive that is off,
+// on every machine, and finds neither when it reads.
+func unsettledVM(op *bridge.Op) []bridge.Change {
+	var found []bridge.Change
+	want := func(path bridge.Path, values bridge.Tree) {
+		found = append(found, bridge.Change{Path: path, Old: "", New: ""})
+		for _, k := range slices.Sorted(maps.Keys(values)) {
+			found = append(found, bridge.Change{Path: path.With(k), New: values[k]})
+		}
+	}
+
+	if op.In.Has("cdrom") && !op.In.Bool("cdrom.enabled") && op.In.Str("cdrom.fileId") == "" {
+		want(bridge.Path{"cdrom"}, bridge.Tree{"enabled": false, "interface": op.In.Str("cdrom.interface")})
+	}
+	for i, d := range op.In.List("disks") {
+		if !limited(d) {
+			none := bridge.Tree{}
+			for _, k := range limits() {
+				none[k] = 0
+			}
+			want(bridge.Path{"disks", i, "speed"}, none)
+		}
+	}
+
+	return found
+}
+
+func limited(disk bridge.Tree) bool {
+	return slices.ContainsFunc(limits(), func(k string) bool { return disk.Int("speed."+k) > 0 })
+}
+
+func limits() []string {
+	return []string{
+		"iopsRead", "iopsReadBurstable", "iopsWrite", "iopsWriteBurstable", "read", "readBurstable", "write", "writeBurstable",
+	}
 }
 
 // sameDisks compares lists of disks by interface.

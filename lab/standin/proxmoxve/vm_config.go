@@ -127,3 +127,15 @@ func merge(trees ...bridge.Tree) bridge.Tree {
 
 	return out
 }
+
+// inBytes writes a size as the provider sends it: "8G" is "8589934592". What is no size stays.
+func inBytes(size string) string {
+	for i, unit := range []string{"K", "M", "G", "T"} {
+		number, ok := strings.CutSuffix(size, unit)
+		if n, err := strconv.ParseInt(number, 10, 64); ok && err == nil {
+			return strconv.FormatInt(n<<(10*(i+1)), 10)
+		}
+	}
+
+	return size
+}

@@ -94,7 +94,7 @@ func (m *machine) claimID(ctx context.Context) (release func(), err error) {
 	return m.ids.Unlock, nil
 }
 
-// create makes the VM; a failing task is tried three times, as the provider does.
+// create makes the VM; a call that is refused is tried three times, as the provider does.
 func (m machine) create(ctx context.Context, in bridge.Tree) error {
 	const attempts = 3
 
@@ -113,17 +113,37 @@ func (m machine) create(ctx context.Context, in bridge.Tree) error {
 	encodeDrives(in, form)
 	encodeInitialization(in, form)
 
-	for i := 1; ; i++ {
-		err := m.run(ctx, http.MethodPost, "nodes/"+m.node+"/qemu", form)
-
-		var refused *httpError
-		if err == nil || i == attempts || ctx.Err() != nil || errors.As(err, &refused) {
-			if err != nil {
-				return fmt.Errorf("error creating VM: %w", err)
-			}
-			return nil
-		}
+	upid, err := m.submit(ctx, form, attempts)
+	if err != nil {
+		return fmt.Errorf("error creating VM: %w", err)
 	}
+	exit, err := m.await(ctx, upid)
+	if err == nil && exit != "OK" {
+		err = fmt.Errorf("task %q failed to complete with exit code: %s", upid, exit)
+	}
+	if err != nil {
+		return fmt.Errorf("error waiting for VM creation: %w", err)
+	}
+
+	return nil
+}
+
+// submit asks for the VM and returns the task's id.
+func (m machine) submit(ctx context.Context, form url.Values, attempts int) (string, error) {
+	all := errors.New("All attempts fail:") //nolint:revive,staticcheck // the provider's words
+	for i := 1; i <= attempts; i++ {
+		var upid string
+		err := m.do(ctx, http.MethodPost, "nodes/"+m.node+"/qemu", form, &upid)
+		if err == nil {
+			return upid, nil
+		}
+		if ctx.Err() != nil {
+			return "", err
+		}
+		all = fmt.Errorf("%w\n#%d: %w", all, i, err)
+	}
+
+	return "", all
 }
 
 // firstStart starts a new VM unless it is to stay off.

@@ -192,9 +192,8 @@ func (u *update) collectCD() {
 	if was := u.op.Was.Str("cdrom.interface"); was != "" && was != in.Str("cdrom.interface") {
 		u.del = append(u.del, was)
 	}
-	if !in.Bool("cdrom.enabled") {
-		u.del = append(u.del, in.Str("cdrom.interface"))
-		return
+	if !in.Bool("cdrom.enabled") && in.Str("cdrom.fileId") == "" {
+		u.del = append(u.del, in.Str("cdrom.interface")) // and it is set below, which Proxmox VE refuses
 	}
 	u.form.Set(in.Str("cdrom.interface"), cdrom(in))
 }
@@ -213,7 +212,7 @@ func (u *update) collectDisks(config vmConfig) {
 		// The volume, its format and size stay as they are: resizing and moving come later.
 		o := options{"file=" + volumeOf(have)}
 		o.set("format", optionOf(have, "format"))
-		o.set("size", optionOf(have, "size"))
+		o.set("size", inBytes(optionOf(have, "size")))
 		u.form.Set(iface, append(o, diskOptions(d)...).String())
 	}
 }

@@ -50,7 +50,7 @@ func program(ctx *pulumi.Context) error {
 			MacAddress: pulumi.String("BC:24:11:00:00:01"),
 		}},
 		SerialDevices: vm.VirtualMachineSerialDeviceArray{vm.VirtualMachineSerialDeviceArgs{}},
-	}, pulumi.Provider(provider))
+	}, pulumi.Provider(provider), pulumi.IgnoreChanges([]string{"disks[0].speed"}))
 	if err != nil {
 		return err
 	}
