@@ -83,7 +83,22 @@ func New(s *site.Site, auth *Auth) http.Handler {
 
 	refuse := func(w http.ResponseWriter, f fault.Answer) { fail(w, &failure{status: f.Status, message: f.Message}) }
 
-	return s.Faults().HTTP(fault.Proxmox, "/api2/json", s.Clock().Scale, refuse, a.mux)
+	return s.Faults().HTTP(fault.Proxmox, "/api2/json", s.Clock().Scale, refuse, slashless(a.mux))
+}
+
+// slashless serves "ha/resources/" as "ha/resources": Proxmox VE tells no difference, and the provider
+// writes some of its paths so.
+func slashless(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if path := strings.TrimRight(r.URL.Path, "/"); path != r.URL.Path && r.URL.RawPath == "" {
+			u := *r.URL
+			u.Path = path
+			short := *r
+			short.URL = &u
+			r = &short
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // handle registers a call: "GET /nodes". A caller without the privilege on what the call is about, or without any of

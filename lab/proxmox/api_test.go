@@ -216,7 +216,7 @@ func TestPoolsHAAndMappings(t *testing.T) {
 	assert.Equal(t, "500 delete pool failed: pool 'k8s' is not empty", status)
 
 	c.ok(http.MethodPost, "/cluster/ha/groups", url.Values{"group": {"g"}, "type": {"group"}, "nodes": {"alpha:1,charlie"}})
-	c.ok(http.MethodPost, "/cluster/ha/resources", url.Values{"sid": {"vm:800"}, "group": {"g"}, "max_restart": {"3"}})
+	c.ok(http.MethodPost, "/cluster/ha/resources/", url.Values{"sid": {"vm:800"}, "group": {"g"}, "max_restart": {"3"}})
 	ha := c.ok(http.MethodGet, "/cluster/ha/resources/vm:800", nil).(map[string]any)
 	assert.Equal(t, "started", ha["state"])
 	assert.InDelta(t, 3, ha["max_restart"], 0)

@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -61,9 +62,10 @@ type scene struct {
 
 // stage is a provider with a site of its own.
 type stage struct {
-	port int
-	url  string
-	site *site.Site
+	// ports by API token: as under an engine, each configuration has a process of its own.
+	ports map[string]int
+	url   string
+	site  *site.Site
 
 	mu    sync.Mutex
 	calls []string
@@ -74,7 +76,7 @@ const (
 	stranger = "root@pam!lab=11111111-2222-3333-4444-555555555557"
 )
 
-func newStage(t *testing.T, port int) *stage {
+func newStage(t *testing.T, start func() int) *stage {
 	t.Helper()
 
 	s, err := site.Open(site.Options{
@@ -84,7 +86,7 @@ func newStage(t *testing.T, port int) *stage {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = s.Close() })
 
-	st := &stage{port: port, site: s}
+	st := &stage{site: s, ports: map[string]int{token: start(), viewer: start(), stranger: start()}}
 	handler := proxmox.New(s, &proxmox.Auth{Tokens: []proxmox.Token{
 		{Value: token}, {Value: viewer, Privileges: []string{"VM.Audit", "Datastore.Audit"}},
 	}})
@@ -131,7 +133,7 @@ func (s *stage) took(about string) []string {
 
 	mine := []string{}
 	s.calls = slices.DeleteFunc(s.calls, func(c string) bool {
-		if strings.Contains(c, about) {
+		if concerns(c, about) {
 			mine = append(mine, drawn(c))
 
 			return true
@@ -143,10 +145,22 @@ func (s *stage) took(about string) []string {
 	return mine
 }
 
+// concerns tells whether a call is about an object: a machine's id, or a name of its own.
+func concerns(call, about string) bool {
+	if _, err := strconv.Atoi(about); err == nil {
+		return strings.Contains(call, "/qemu/"+about+"/") || strings.Contains(call+" ", " vmid="+about+" ") ||
+			strings.Contains(call+" ", "vms="+about+" ")
+	}
+
+	return strings.Contains(call, about)
+}
+
 // drawn hides what is drawn by lot or differs from site to site.
 func drawn(s string) string {
 	for pattern, name := range map[string]string{
 		`UPID:[^ "]*:`: "UPID", `BC:24:11(:[0-9A-F]{2}){3}`: "MAC", `127\.0\.0\.1:\d+`: "HOST",
+		`metadata for ('[^']*'|0x[0-9a-f]+)`: "metadata for URL", // the plugin prints a pointer
+		`,?uuid=[0-9a-f-]{36}`:               "",
 	} {
 		s = regexp.MustCompile(pattern).ReplaceAllString(s, name)
 	}
@@ -158,13 +172,13 @@ func drawn(s string) string {
 func (s *stage) play(t *testing.T, name string, sc scene) story {
 	t.Helper()
 
-	e := attach(t, s.port)
-	if !sc.minds {
-		e.ignore = []string{"disks[0].speed", "disks[1].speed"}
-	}
 	secret := sc.secret
 	if secret == "" {
 		secret = token
+	}
+	e := attach(t, s.ports[secret])
+	if !sc.minds {
+		e.ignore = []string{"disks[0].speed", "disks[1].speed"}
 	}
 	require.NoError(t, e.configure(bridge.Tree{"endpoint": s.url, "insecure": "true", "apiToken": secret}))
 
@@ -239,7 +253,7 @@ func about(in bridge.Tree) string {
 	if id := in.Int("vmId"); id > 0 {
 		return fmt.Sprint(id)
 	}
-	for _, key := range []string{"fileName", "url", "name", "poolId"} {
+	for _, key := range []string{"fileName", "url", "name", "poolId", "resourceId"} {
 		if v := in.Str(key); v != "" {
 			return v[strings.LastIndex(v, "/")+1:]
 		}
@@ -321,12 +335,34 @@ func alike(t *testing.T, plugin, standin story) {
 		"where Check finds mistakes": {places(plugin.Problems), places(standin.Problems)},
 		"the error of Create":        {bare(plugin.Create), bare(standin.Create)}, "the calls of Create": {plugin.Calls, standin.Calls},
 		"the difference to itself": {plugin.Again, standin.Again}, "the drift": {plugin.Drift, standin.Drift},
-		"the edit": {plugin.Edit, standin.Edit}, "the error of Update": {bare(plugin.Update), bare(standin.Update)},
+		"the edit": {roots(plugin.Edit), roots(standin.Edit)}, "the error of Update": {bare(plugin.Update), bare(standin.Update)},
 		"the calls of Update": {plugin.EditCalls, standin.EditCalls}, "the drift after the edit": {plugin.EditDrift, standin.EditDrift},
 		"the error of Delete": {bare(plugin.Delete), bare(standin.Delete)}, "the calls of Delete": {plugin.DeleteCalls, standin.DeleteCalls},
 	} {
 		assert.Equal(t, text(t, pair[0]), text(t, pair[1]), what+" (expected: the plugin, actual: the stand-in)")
 	}
+}
+
+// roots are the top-level properties of a difference, and whether they replace: how the plugin tells
+// apart adding, changing and removing within them follows Terraform's state.
+func roots(difference string) string {
+	all := map[string]bool{}
+	words := strings.Fields(difference)
+	for _, w := range words[min(1, len(words)):] {
+		if w == "deletes" {
+			all["deletes first"] = true
+		}
+		if root, _, ok := strings.Cut(w, "="); ok {
+			root = regexp.MustCompile(`^\w+`).FindString(root)
+			if strings.HasSuffix(w, "REPLACE") {
+				root += " replaces"
+			}
+			all[root] = true
+		}
+	}
+	first := strings.Join(words[:min(1, len(words))], "")
+
+	return first + " " + strings.Join(slices.Sorted(maps.Keys(all)), " ")
 }
 
 // places are where problems are, "m.cpu.type".

@@ -15,7 +15,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/lab/standin/bridge"
 )
 
-const fileToken = "proxmoxve:Download/file:File"
+const downloadToken = "proxmoxve:Download/file:File"
 
 // TestProxmoxveIsLikeThePlugin tells the same stories with the stand-in and with the genuine plugin,
 // each on a site of its own, and wants them alike to the letter: what is checked, asked of Proxmox VE,
@@ -23,7 +23,7 @@ const fileToken = "proxmoxve:Download/file:File"
 func TestProxmoxveIsLikeThePlugin(t *testing.T) {
 	t.Parallel()
 
-	plugin, standin := newStage(t, genuine(t, "proxmoxve")), newStage(t, serve(t, "proxmoxve"))
+	plugin, standin := newStage(t, func() int { return genuine(t, "proxmoxve") }), newStage(t, func() int { return serve(t, "proxmoxve") })
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, ".iso") {
 			_, _ = w.Write([]byte("an image"))
@@ -37,7 +37,7 @@ func TestProxmoxveIsLikeThePlugin(t *testing.T) {
 	// What the others need.
 	pool := scene{token: "proxmoxve:Permission/pool:Pool", inputs: bridge.Tree{"poolId": "k8s", "comment": "machines"}}
 	for _, s := range []*stage{plugin, standin} {
-		e := attach(t, s.port)
+		e := attach(t, s.ports[token])
 		assert.NoError(t, e.configure(bridge.Tree{"endpoint": s.url, "insecure": "true", "apiToken": token}))
 		for name, sc := range map[string]scene{"pool": pool, "taken": {token: vmToken, inputs: machine("taken", 100, nil)}} {
 			in, problems := e.check(urn(sc.token, name), sc.inputs.Properties(), nil)
@@ -88,7 +88,7 @@ func scenes(web string) map[string]scene {
 	for name, in := range files(web) {
 		over := bridge.Tree{"nodeName": "alpha", "datastoreId": "local", "contentType": "iso", "fileName": name + ".iso", "url": web + "/" + name + ".iso"}
 		maps.Copy(over, in)
-		all["file "+name] = scene{token: fileToken, inputs: over}
+		all["file "+name] = scene{token: downloadToken, inputs: over}
 	}
 	maps.Copy(all, others())
 
@@ -186,19 +186,19 @@ func others() map[string]scene {
 	return map[string]scene{
 		"pool": {
 			token:  "proxmoxve:Permission/pool:Pool",
-			inputs: bridge.Tree{"poolId": "other", "comment": "a"}, edited: bridge.Tree{"poolId": "other", "comment": "b"},
+			inputs: bridge.Tree{"poolId": "pool-two", "comment": "a"}, edited: bridge.Tree{"poolId": "pool-two", "comment": "b"},
 		},
 		"usb mapping": {
 			token:  "proxmoxve:Hardware/mapping/usb:Usb",
-			inputs: bridge.Tree{"name": "key", "comment": "a", "maps": []bridge.Tree{{"node": "alpha", "id": "046d:c31c"}}},
-			edited: bridge.Tree{"name": "key", "comment": "b", "maps": []bridge.Tree{{"node": "alpha", "id": "046d:c31c", "comment": "mine"}}},
+			inputs: bridge.Tree{"name": "usb-one", "comment": "a", "maps": []bridge.Tree{{"node": "alpha", "id": "046d:c31c"}}},
+			edited: bridge.Tree{"name": "usb-one", "comment": "b", "maps": []bridge.Tree{{"node": "alpha", "id": "046d:c31c", "comment": "mine"}}},
 		},
 		"pci mapping": {
 			token: "proxmoxve:Hardware/mapping/pci:Pci",
-			inputs: bridge.Tree{"name": "gpu", "mediatedDevices": false, "maps": []bridge.Tree{
+			inputs: bridge.Tree{"name": "pci-one", "mediatedDevices": false, "maps": []bridge.Tree{
 				{"node": "host3", "id": "10de:2204", "path": "0000:01:00.0", "iommuGroup": 1, "subsystemId": "10de:1467"},
 			}},
-			edited: bridge.Tree{"name": "gpu", "mediatedDevices": true, "comment": "a card", "maps": []bridge.Tree{
+			edited: bridge.Tree{"name": "pci-one", "mediatedDevices": true, "comment": "a card", "maps": []bridge.Tree{
 				{"node": "host3", "id": "10de:2204", "path": "0000:01:00.0", "iommuGroup": 1, "subsystemId": "10de:1467"},
 			}},
 		},

@@ -100,7 +100,7 @@ func TestPitfallWhatIsLeftOutIsThereAllTheSame(t *testing.T) {
 	in, problems := e.check(urn(vmToken, "cp1"), args.Properties(), nil)
 	require.Empty(t, problems)
 	disk := in["disks"].ArrayValue()[0].ObjectValue()
-	assert.Equal(t, "virtio0", disk["interface"].StringValue(), "a disk that nobody asked for")
+	assert.Equal(t, "scsi0", disk["interface"].StringValue(), "a disk that nobody asked for")
 	assert.InEpsilon(t, 8, disk["size"].NumberValue(), 0)
 	_, _, err := e.create(urn(vmToken, "cp1"), in, false)
 	require.ErrorContains(t, err, "unsupported format 'qcow2'", "nor does its format fit its datastore")

@@ -139,8 +139,8 @@ func TestVirtualMachineOnTheSite(t *testing.T) {
 func TestMachineThatNeverSettles(t *testing.T) {
 	t.Parallel()
 
-	st := newStage(t, serve(t, "proxmoxve"))
-	e := attach(t, st.port)
+	st := newStage(t, func() int { return serve(t, "proxmoxve") })
+	e := attach(t, st.ports[token])
 	require.NoError(t, e.configure(bridge.Tree{"endpoint": st.url, "insecure": "true", "apiToken": token}))
 	u := urn(vmToken, "m")
 	inputs := machine("m", 100, nil)

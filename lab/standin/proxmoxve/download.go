@@ -182,7 +182,7 @@ func fetch(ctx context.Context, a *api, in bridge.Tree, name string) error {
 	_ = a.do(context.WithoutCancel(ctx), http.MethodDelete,
 		"nodes/"+nodeOf(upid)+"/tasks/"+url.PathEscape(upid), nil, nil) // it may have ended by itself
 
-	return fmt.Errorf("error waiting for file download: %w", err)
+	return fmt.Errorf("error download file to datastore %s: failed waiting for url download: %w", in.Str("datastoreId"), err)
 }
 
 func refusedOverwrite(err error) bool {

@@ -81,7 +81,7 @@ func encodeDrives(in bridge.Tree, form url.Values) {
 	}
 
 	if in.Has("initialization") {
-		form.Set(cloudInitInterface(in), in.Str("initialization.datastoreId")+":cloudinit,media=cdrom")
+		form.Set(cloudInitInterface(in), "file="+in.Str("initialization.datastoreId")+":cloudinit,media=cdrom")
 	}
 	if in.Bool("cdrom.enabled") {
 		form.Set(in.Str("cdrom.interface"), cdrom(in))

@@ -72,6 +72,8 @@ func replacesVM(c bridge.Change, op *bridge.Op) bool {
 // cloud-init interface.
 func ignoresVM(c bridge.Change, op *bridge.Op) bool {
 	switch {
+	case c.Path.Covers("tags"): // the last one is never taken away
+		return len(op.In.Strs("tags")) == 0 && !c.Unknown
 	case c.Path.Covers("disks") && !c.Unknown:
 		return sameDisks(op.Was.List("disks"), op.In.List("disks"))
 	case c.Path.Pattern() == "initialization.interface":
@@ -184,7 +186,7 @@ func vmDefaults() bridge.Defaults {
 		"clone.full": true, "clone.retries": 1,
 		"cpu": block, "cpu.cores": 1, "cpu.hotplugged": 0, "cpu.limit": 0, "cpu.numa": false, "cpu.sockets": 1,
 		"cpu.type": "qemu64", "cpu.units": 1024,
-		"disks":        []any{map[string]any{"interface": "virtio0"}},
+		"disks":        []any{map[string]any{"interface": "scsi0"}},
 		"disks[*].aio": "io_uring", "disks[*].backup": true, "disks[*].cache": "none",
 		"disks[*].datastoreId": "local-lvm", "disks[*].discard": "ignore", "disks[*].iothread": false,
 		"disks[*].replicate": true, "disks[*].size": 8, "disks[*].ssd": false,

@@ -135,7 +135,7 @@ func (m machine) moveDisk(ctx context.Context, iface, store string) error {
 // resizeDisk grows a disk to a size in GiB.
 func (m machine) resizeDisk(ctx context.Context, iface string, size int) error {
 	return m.run(ctx, http.MethodPut, m.path("/resize"),
-		url.Values{"disk": {iface}, "size": {strconv.Itoa(size) + "G"}})
+		url.Values{"disk": {iface}, "size": {strconv.Itoa(size * gibibyte)}})
 }
 
 func deleteVM(ctx context.Context, op *bridge.Op) error {

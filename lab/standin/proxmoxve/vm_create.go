@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -31,6 +32,8 @@ func seconds(in bridge.Tree, path string) time.Duration {
 	return time.Duration(in.Int(path)) * time.Second
 }
 
+var diskInterface = regexp.MustCompile(`^(ide|sata|scsi|virtio)\d+$`)
+
 func createVM(ctx context.Context, op *bridge.Op) (string, bridge.Tree, error) {
 	a, err := apiOf(op)
 	if err != nil {
@@ -41,6 +44,10 @@ func createVM(ctx context.Context, op *bridge.Op) (string, bridge.Tree, error) {
 	defer cancel()
 
 	for _, d := range op.In.List("disks") {
+		if iface := d.Str("interface"); !diskInterface.MatchString(iface) {
+			return "", nil, fmt.Errorf("Defined disk interface not supported. Interface was %s, but only [ide sata scsi virtio] "+ //nolint:revive,staticcheck // the provider's words
+				"are supported", iface)
+		}
 		if d.Str("fileId") != "" {
 			return "", nil, fmt.Errorf("disk %s: importing %s needs SSH to the host %s, which the lab's hosts do not "+
 				"answer: boot from an ISO, or clone a template", d.Str("interface"), d.Str("fileId"), op.In.Str("nodeName"))

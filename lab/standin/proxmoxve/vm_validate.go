@@ -150,8 +150,6 @@ func (r rules) drives() {
 
 	for i := range r.in.List("disks") {
 		at := fmt.Sprintf("disks.%d.", i)
-		r.matches(at+"interface", `^(ide|sata|scsi|virtio)\d+$`, "Defined disk interface not supported. Interface was "+
-			r.in.Str(at+"interface")+", but only [ide sata scsi virtio] are supported")
 		r.oneOf(at+"aio", "io_uring", "native", "threads")
 		r.oneOf(at+"cache", "none", "writethrough", "writeback", "unsafe", "directsync")
 		r.oneOf(at+"discard", "ignore", "on")
