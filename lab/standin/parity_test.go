@@ -88,7 +88,7 @@ func newStage(t *testing.T, start func() int) *stage {
 
 	st := &stage{site: s, ports: map[string]int{token: start(), viewer: start(), stranger: start()}}
 	handler := proxmox.New(s, &proxmox.Auth{Tokens: []proxmox.Token{
-		{Value: token}, {Value: viewer, Privileges: []string{"VM.Audit", "Datastore.Audit"}},
+		{Value: token}, {Value: viewer, Grants: proxmox.Grants{"/": {"VM.Audit", "Datastore.Audit"}}},
 	}})
 	api := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		st.note(r)
