@@ -109,6 +109,7 @@ func (c *TalosCluster) waitReady(ctx *pulumi.Context) pulumi.ResourceHookFunctio
 		if err != nil {
 			return err
 		}
+		defer c.mindForgotten(ctx, args.URN, unseen(c.secrets.access.cluster.Members, args.OldInputs))()
 		err = operations.WaitHealthy(ctx.Context(), remote, c.secrets.access.cluster,
 			operations.DefaultPatience(timeout), reportTo(ctx, args.URN))
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -87,6 +88,8 @@ type TalosCluster struct {
 	// fresh says that the cluster is created in this run.
 	fresh atomic.Bool
 	taken runSnapshots
+	// configs are the nodes' configurations by name, as they become known during the run.
+	configs sync.Map
 }
 
 // NewTalosCluster registers a cluster: its secrets, every node's configuration, etcd's bootstrap on

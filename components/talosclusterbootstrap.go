@@ -28,6 +28,8 @@ func (c *TalosCluster) bootstrap(
 			return err
 		}
 
+		defer c.mindForgotten(ctx, args.URN, []operations.Member{first})()
+
 		return operations.Bootstrap{
 			Access: remote, Cluster: c.secrets.access.cluster, Patience: patience, Report: reportTo(ctx, args.URN),
 		}.Run(ctx.Context(), first)

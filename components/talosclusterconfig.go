@@ -61,6 +61,7 @@ func (c *TalosCluster) render(
 		if err != nil {
 			return "", err //nolint:wrapcheck // names the node
 		}
+		c.configs.Store(node, config)
 		if write {
 			err = writePrivate(filepath.Join(*in.Config.Output.MachineConfigDirectory, node+".yaml"), config)
 		}

@@ -100,6 +100,13 @@ func creations() []scenario {
 			says:   []string{"node ctrl-00 (10.200.5.1) did not take its configuration", "look at: the console of ctrl-00; is it powered on"},
 		},
 		{
+			name: "node lost after apply", what: "a node is lost after its configuration was applied", doing: firstUp,
+			faults: []string{"node-lost node=ctrl-00 when=after-apply later=yes"},
+			says: []string{
+				"bootstrapping on node ctrl-00 (10.200.5.1): not possible after 1m0s", "look at: the console of ctrl-00; is 10.200.5.1 its address",
+			},
+		},
+		{
 			name: "clock", what: "a node's clock is not synchronised", doing: firstUp,
 			faults: []string{"clock-skew node=ctrl-00 by=10m later=yes"},
 			says:   []string{"time is not in sync yet"},

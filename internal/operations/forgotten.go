@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package operations
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"time"
+
+	"github.com/siderolabs/talos/pkg/machinery/api/machine"
+	"github.com/siderolabs/talos/pkg/machinery/client"
+)
+
+// Forgotten gives nodes their configuration again that lost it: a machine that dies between taking its
+// first configuration and having it on its disk waits for one again when it is back, and whoever brought
+// it believes that it has it.
+type Forgotten struct {
+	// Members that have not been seen to run yet. Others are left alone.
+	Members []Member
+	// Config is a node's configuration, by its name.
+	Config func(node string) (config string, known bool)
+	// Interval is between looks, and before the first one: a node that has just taken its configuration
+	// needs a moment to go and install it.
+	Interval time.Duration
+	// Waits is nil when the machine at an address waits for its first configuration; [InMaintenance].
+	Waits func(ctx context.Context, address string) error
+	// Apply brings it; [Configure].
+	Apply func(ctx context.Context, address, config string) error
+	// Report gets a line for each node that gets its configuration again.
+	Report func(string)
+}
+
+// askLimit bounds one question whether a node waits.
+const askLimit = 5 * time.Second
+
+// Watch looks until the context ends.
+func (f Forgotten) Watch(ctx context.Context) {
+	tick := time.NewTicker(f.Interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		for _, m := range f.Members {
+			f.look(ctx, m)
+		}
+	}
+}
+
+func (f Forgotten) look(ctx context.Context, m Member) {
+	config, known := f.Config(m.Name)
+	if !known {
+		return
+	}
+	asking, cancel := context.WithTimeout(ctx, askLimit)
+	defer cancel()
+	if f.Waits(asking, m.Address) != nil {
+		return // it runs, or it is not there: whoever waits for it says so
+	}
+	if err := f.Apply(asking, m.Address, config); err != nil {
+		f.Report(fmt.Sprintf("%s waits for its first configuration again, and does not take it: %v", m.Name, err))
+
+		return
+	}
+	f.Report(m.Name + " waited for its first configuration again, and got it")
+}
+
+// Configure brings a machine that waits for its first configuration that configuration, as the provider
+// does: nobody can know such a machine's certificate.
+func Configure(ctx context.Context, address, config string) error {
+	node, err := client.New(ctx,
+		client.WithTLSConfig(&tls.Config{InsecureSkipVerify: true}), //nolint:gosec // G402: it has no certificate yet
+		client.WithEndpoints(address), client.WithDefaultGRPCDialOptions())
+	if err != nil {
+		return fmt.Errorf("opening the Talos API of %s: %w", address, err)
+	}
+	defer node.Close() //nolint:errcheck // the answer has come
+
+	_, err = node.ApplyConfiguration(ctx, &machine.ApplyConfigurationRequest{
+		Data: []byte(config), Mode: machine.ApplyConfigurationRequest_AUTO,
+	})
+	if err != nil {
+		return fmt.Errorf("configuring the machine at %s: %w", address, err)
+	}
+
+	return nil
+}
