@@ -41,7 +41,9 @@ func TestWhatTheProviderWouldWriteForEver(t *testing.T) {
 			[]string{file, speed0, speed1}, empty,
 		},
 		"ARM": {
-			func(n *spec.NamedNode, i *spec.Image) { i.Boot, i.Arch, n.BIOS = spec.Ptr("disk"), spec.Ptr("arm64"), spec.Ptr("ovmf") },
+			func(n *spec.NamedNode, i *spec.Image) {
+				i.Boot, i.Arch, n.BIOS = spec.Ptr("disk"), spec.Ptr("arm64"), spec.Ptr("ovmf")
+			},
 			[]string{file, speed0, cd}, nil,
 		},
 	} {

@@ -84,7 +84,7 @@ func TestEveryNameLeadsIntoTheSite(t *testing.T) {
 		"https://charts.example.com/x":       {200, "charts at charts.example.com"},
 		"https://proxy.example.com/mirrored": {200, "mirror at proxy.example.com"},
 		"http://charts.example.com/x":        {200, "charts at charts.example.com"},
-		"https://elsewhere.example.net/x":         {502, "the lab has nobody at https://elsewhere.example.net/x; nothing here leaves this machine\n"},
+		"https://elsewhere.example.net/x":    {502, "the lab has nobody at https://elsewhere.example.net/x; nothing here leaves this machine\n"},
 	} {
 		code, body, err := w.get(t, address)
 		require.NoError(t, err, address)
