@@ -31,7 +31,7 @@ func program(ctx *pulumi.Context) error {
 		Disks:          vm.VirtualMachineDiskArray{vm.VirtualMachineDiskArgs{Interface: pulumi.String("scsi0"), Size: pulumi.Int(20), FileFormat: pulumi.String("raw")}},
 		NetworkDevices: vm.VirtualMachineNetworkDeviceArray{vm.VirtualMachineNetworkDeviceArgs{}},
 		SerialDevices:  vm.VirtualMachineSerialDeviceArray{vm.VirtualMachineSerialDeviceArgs{}},
-	}, pulumi.Provider(pve))
+	}, pulumi.Provider(pve), pulumi.IgnoreChanges([]string{"cdrom", "disks[0].speed"})) // it wants to write them for ever
 
 	return err
 }
