@@ -122,17 +122,35 @@ func arguments(name, dir string, pod *corev1.Pod) ([]string, error) {
 	if name != sourceController {
 		return args, nil
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	address, err := artifactAddress(filepath.Join(dir, "artifacts.address"))
 	if err != nil {
-		return nil, fmt.Errorf("finding a port for artifacts: %w", err)
-	}
-	address := l.Addr().String()
-	if err := l.Close(); err != nil { // it is the controller's to listen on
-		return nil, fmt.Errorf("finding a port for artifacts: %w", err)
+		return nil, err
 	}
 
 	return append(args, "--storage-path="+filepath.Join(dir, "artifacts"),
 		"--storage-addr="+address, "--storage-adv-addr="+address), os.MkdirAll(filepath.Join(dir, "artifacts"), 0o700)
+}
+
+// artifactAddress is where the artifacts are served: the same address after a restart, as a Service's is,
+// while nobody else has it. Who reads artifacts tries a dead address for minutes.
+func artifactAddress(file string) (string, error) {
+	last, err := os.ReadFile(file) //nolint:gosec // G304: the site's own directory
+	if err != nil {
+		last = []byte("127.0.0.1:0")
+	}
+	l, err := net.Listen("tcp", string(last))
+	if err != nil {
+		l, err = net.Listen("tcp", "127.0.0.1:0")
+	}
+	if err != nil {
+		return "", fmt.Errorf("finding a port for artifacts: %w", err)
+	}
+	address := l.Addr().String()
+	if err := l.Close(); err != nil { // it is the controller's to listen on
+		return "", fmt.Errorf("finding a port for artifacts: %w", err)
+	}
+
+	return address, os.WriteFile(file, []byte(address), 0o600)
 }
 
 // kubeconfig writes the credentials of the pod's service account, and nothing more, to a file.
