@@ -78,7 +78,7 @@ func TestArgoBootstrapByChart(t *testing.T) {
 			"syncPolicy": {"automated": {"prune": true, "selfHeal": true}}
 		}`, jsonOf(t, m, "argo-application", "spec"))
 		assert.Contains(t, m.Register("argo-application").GetDependencies(), argoURN("kubernetes:helm.sh/v3:Release", "argo-release"))
-		assert.Contains(t, m.Register("argo-release").GetDependencies(), argoURN("kubernetes:v1:Secret", "argo-git"),
+		assert.Contains(t, m.Register("argo-release").GetDependencies(), argoURN("kubernetes:core/v1:Secret", "argo-git"),
 			"the credentials are there before Argo CD looks for them")
 	}
 }
@@ -164,7 +164,7 @@ func TestArgoBootstrapPublicRepositoryNeedsNoSecret(t *testing.T) {
 	m, err := handToArgo(t, false, spec.GitOps{Git: spec.Git{URL: spec.Ptr("https://git.example.com/demo")}})
 	require.NoError(t, err)
 
-	assert.Empty(t, m.Names("kubernetes:v1:Secret"))
+	assert.Empty(t, m.Names("kubernetes:core/v1:Secret"))
 }
 
 func TestArgoBootstrapSettings(t *testing.T) {
@@ -262,9 +262,9 @@ func TestArgoDayZero(t *testing.T) {
 
 	m, err = handToArgo(t, false, cfg.GitOps)
 	require.NoError(t, err)
-	assert.Equal(t, []string{"argo-git"}, m.Names("kubernetes:v1:Secret"))
+	assert.Equal(t, []string{"argo-git"}, m.Names("kubernetes:core/v1:Secret"))
 	assert.Empty(t, m.Names("kubernetes:helm.sh/v3:Release"), "Talos has installed it")
-	assert.Empty(t, m.Names("kubernetes:v1:Namespace"))
+	assert.Empty(t, m.Names("kubernetes:core/v1:Namespace"))
 	assert.Empty(t, m.Names("kubernetes:argoproj.io/v1alpha1:Application"))
 	assert.NotEmpty(t, m.outputs["publicKey"])
 }

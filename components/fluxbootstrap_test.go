@@ -197,7 +197,7 @@ func TestFluxBootstrapDecryptsWithAnAgeKey(t *testing.T) {
 	assert.Equal(t, identity.Recipient().String(), m.outputs["ageRecipient"])
 	assert.Contains(t, jsonOf(t, m, "flux-kustomization", "spec"),
 		`"decryption":{"provider":"sops","secretRef":{"name":"sops-age"}}`)
-	sops := kubernetesURN("kubernetes:v1:Secret", "flux-sops")
+	sops := kubernetesURN("kubernetes:core/v1:Secret", "flux-sops")
 	assert.Contains(t, m.Register("flux-release").GetDependencies(), sops, "the key is there before Flux looks for it")
 }
 
@@ -279,7 +279,7 @@ func TestFluxDayZero(t *testing.T) {
 
 	m, err := handOver(t, false, cfg.GitOps)
 	require.NoError(t, err)
-	assert.Equal(t, []string{"flux-git"}, m.Names("kubernetes:v1:Secret"))
+	assert.Equal(t, []string{"flux-git"}, m.Names("kubernetes:core/v1:Secret"))
 	assert.Empty(t, m.Names("kubernetes:helm.sh/v3:Release"), "Talos has installed it")
 }
 

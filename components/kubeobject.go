@@ -36,9 +36,32 @@ func (o object) register(
 	if len(o.labels) > 0 {
 		meta.Labels = o.labels
 	}
+	if !strings.Contains(o.apiVersion, "/") {
+		return o.registerCore(ctx, resource, meta, opts...)
+	}
 	made, err := apiextensions.NewCustomResource(ctx, resource, &apiextensions.CustomResourceArgs{
 		ApiVersion: pulumi.String(o.apiVersion), Kind: pulumi.String(o.kind), Metadata: meta, OtherFields: o.fields,
 	}, append(opts, pulumi.Version(KubernetesProviderVersion))...)
+	if err != nil {
+		return nil, fmt.Errorf("registering %s %q: %w", o.kind, o.name, err)
+	}
+
+	return made, nil
+}
+
+// registerCore registers an object of Kubernetes' first group, which has no name in API versions; the
+// provider calls it core, and takes no other.
+func (o object) registerCore(
+	ctx *pulumi.Context, resource string, meta metav1.ObjectMetaArgs, opts ...pulumi.ResourceOption,
+) (*apiextensions.CustomResource, error) {
+	args := pulumi.Map{"apiVersion": pulumi.String(o.apiVersion), "kind": pulumi.String(o.kind), "metadata": meta}
+	for name, value := range o.fields {
+		args[name] = pulumi.Any(value)
+	}
+
+	made := &apiextensions.CustomResource{}
+	err := ctx.RegisterResource("kubernetes:core/"+o.apiVersion+":"+o.kind, resource, args, made,
+		append(opts, pulumi.Version(KubernetesProviderVersion))...)
 	if err != nil {
 		return nil, fmt.Errorf("registering %s %q: %w", o.kind, o.name, err)
 	}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	"github.com/pulumiverse/pulumi-talos/sdk/go/talos/cluster"
+
+	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
 // openKubeconfig fetches the administrator's kubeconfig and lets it out when the cluster is ready.
@@ -17,16 +19,14 @@ func (c *TalosCluster) openKubeconfig(
 	ctx *pulumi.Context, name string, before []pulumi.Resource, ready pulumi.CustomResource,
 ) error {
 	first := c.config.ControlPlanes()[0]
-	timeout := pulumi.String(duration(c.config.Lifecycle.ApplyTimeout, 10*time.Minute).String())
 	k, err := cluster.NewKubeconfig(ctx, name+"-kubeconfig", &cluster.KubeconfigArgs{
 		ClientConfiguration: cluster.KubeconfigClientConfigurationArgs{
 			CaCertificate: c.secrets.ca, ClientCertificate: c.secrets.certificate, ClientKey: c.secrets.key,
 		},
 		Node:                       pulumi.String(first.Address().String()),
 		CertificateRenewalDuration: pulumi.String(duration(c.config.Lifecycle.KubeconfigRenewal, 720*time.Hour).String()),
-		Timeouts:                   cluster.KubeconfigTimeoutsArgs{Create: timeout, Update: timeout},
 	},
-		pulumi.Parent(c), pulumi.DependsOn(before),
+		pulumi.Parent(c), pulumi.DependsOn(before), providerTimeout(c.config),
 		// The provider fetches again only when the certificate is about to expire, not when the
 		// cluster has become another one.
 		pulumi.ReplaceOnChanges([]string{"clientConfiguration.caCertificate"}),
@@ -47,4 +47,13 @@ func (c *TalosCluster) openKubeconfig(
 	c.Kubeconfig = pulumi.ToSecret(opened).(pulumi.StringOutput) //nolint:forcetypeassert // ToSecret keeps the type
 
 	return nil
+}
+
+// providerTimeout bounds what the Talos provider does. It is said to the engine: the provider's own input
+// timeouts makes every creation of the plugin fail once it has succeeded (0.7.1: "__pulumi_raw_state_delta
+// does not apply cleanly"). The plugin gives up after ten minutes whatever is said.
+func providerTimeout(config spec.Config) pulumi.ResourceOption {
+	limit := duration(config.Lifecycle.ApplyTimeout, 10*time.Minute).String()
+
+	return pulumi.Timeouts(&pulumi.CustomTimeouts{Create: limit, Update: limit})
 }

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	"github.com/pulumiverse/pulumi-talos/sdk/go/talos/machine"
@@ -104,7 +103,7 @@ func (c *TalosCluster) applyConfiguration(
 	if vm != nil {
 		opts = append(opts, pulumi.ReplaceWith([]pulumi.Resource{vm}))
 	}
-	timeout := pulumi.String(duration(c.config.Lifecycle.ApplyTimeout, 10*time.Minute).String())
+	opts = append(opts, providerTimeout(c.config))
 
 	//nolint:wrapcheck // the caller names the node
 	return machine.NewConfigurationApply(ctx, name+"-"+n.Name, &machine.ConfigurationApplyArgs{
@@ -114,6 +113,5 @@ func (c *TalosCluster) applyConfiguration(
 		MachineConfigurationInput: config,
 		Node:                      pulumi.String(n.Address().String()),
 		ApplyMode:                 pulumi.String("auto"),
-		Timeouts:                  machine.TimeoutArgs{Create: timeout, Update: timeout},
 	}, opts...)
 }

@@ -103,6 +103,9 @@ func kindOf(token string) (apiVersion, kind string, err error) {
 	}
 
 	apiVersion, kind = parts[1], parts[2]
+	if !strings.Contains(apiVersion, "/") { // the first group is called core here
+		return "", "", fmt.Errorf("apiVersion does not have both a group and a version: %q", apiVersion)
+	}
 	apiVersion = strings.TrimPrefix(apiVersion, "core/")
 
 	// The SDK knows these groups without their domain.

@@ -161,7 +161,9 @@ func pciMapping() *bridge.Resource {
 		what: "hardware mapping", path: "cluster/mapping/pci", key: "name", param: "id",
 		encode: func(in bridge.Tree, form url.Values) {
 			encodeMaps(in, form, keys)
-			form.Set("mdev", bit(in.Bool("mediatedDevices")))
+			if in.Bool("mediatedDevices") {
+				form.Set("mdev", "1")
+			}
 		},
 		decode: func(raw map[string]any, _ bridge.Tree) bridge.Tree {
 			return merge(decodeMaps(raw, keys), bridge.Tree{"mediatedDevices": number(raw["mdev"]) == 1})

@@ -136,6 +136,9 @@ func (u *update) collect(ctx context.Context) error {
 		}
 	}
 
+	if op.Changed("description") {
+		u.form.Set("description", in.Str("description"))
+	}
 	if name := in.Str("name"); name != "" {
 		u.form.Set("name", name)
 	}
@@ -172,7 +175,7 @@ func (u *update) surplus(name string) {
 		"smbios":           {"smbios1"},
 		"watchdog":         {"watchdog"},
 		"audioDevice":      {"audio0"},
-		"hookScriptFileId": {"hookscript"}, "description": {"description"}, "kvmArguments": {"args"},
+		"hookScriptFileId": {"hookscript"}, "kvmArguments": {"args"},
 		"machine": {"machine"},
 	}[name] {
 		optional := key == "affinity" || key == "hugepages" || key == "keephugepages"

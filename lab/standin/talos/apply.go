@@ -5,6 +5,7 @@ package talos
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -30,13 +31,15 @@ func configurationApply() *bridge.Resource {
 		Plan: planApply,
 		Create: func(ctx context.Context, op *bridge.Op) (string, bridge.Tree, error) {
 			out, err := apply(ctx, op, "timeouts.create")
-			if err != nil {
+			if err = errors.Join(err, turnaround(op.In)); err != nil {
 				return "", nil, err
 			}
 			return "machine_configuration_apply", out, nil
 		},
 		Update: func(ctx context.Context, op *bridge.Op) (bridge.Tree, error) {
-			return apply(ctx, op, "timeouts.update")
+			out, err := apply(ctx, op, "timeouts.update")
+
+			return out, errors.Join(err, turnaround(op.In))
 		},
 		Delete: resetOnDestroy,
 	}

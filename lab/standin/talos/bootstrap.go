@@ -65,5 +65,9 @@ func createBootstrap(ctx context.Context, op *bridge.Op) (string, bridge.Tree, e
 		return "", nil, fmt.Errorf("Error bootstrapping node: %w", err) //nolint:staticcheck // the plugin's text
 	}
 
+	if err := turnaround(op.In); err != nil {
+		return "", nil, err
+	}
+
 	return "machine_bootstrap", bridge.Tree{"endpoint": t.endpoint}, nil
 }

@@ -6,6 +6,7 @@ package talos
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"time"
 
@@ -128,6 +129,17 @@ func timeoutOf(in bridge.Tree, path string) (time.Duration, error) {
 	}
 
 	return d, nil
+}
+
+// turnaround is what the plugin says of a resource with timeouts, once it has made it: the bridge that it
+// is built with does not take its own record of them.
+func turnaround(in bridge.Tree) error {
+	if !in.Has("timeouts") {
+		return nil
+	}
+
+	return errors.New(`failed recovering value for turnaround check: Data integrity error: "__pulumi_raw_state_delta" ` +
+		"does not apply cleanly to the resource state")
 }
 
 func validTimeouts(p *bridge.Problems, in bridge.Tree) {

@@ -38,7 +38,7 @@ func kubeconfig() *bridge.Resource {
 		Stale:     staleKubeconfig,
 		Create: func(ctx context.Context, op *bridge.Op) (string, bridge.Tree, error) {
 			out, name, err := fetchKubeconfig(ctx, op.In, "timeouts.create")
-			if err != nil {
+			if err = errors.Join(err, turnaround(op.In)); err != nil {
 				return "", nil, err
 			}
 			out["certificateRenewalDuration"] = renewalOf(op.In)
