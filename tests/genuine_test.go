@@ -50,3 +50,19 @@ func TestDevWithGenuinePlugins(t *testing.T) {
 	assert.Empty(t, st.VMs)
 	assert.Empty(t, st.Nodes)
 }
+
+// TestProdWithGenuinePlugins does the same with the prod stack: mirrors, Cilium, two networks, six nodes.
+func TestProdWithGenuinePlugins(t *testing.T) {
+	heavy(t)
+	genuine(t)
+
+	s := newSite(t)
+	s.providers = "real"
+	prod := s.up("prod", s.stackFile("Pulumi.prod.yaml"))
+	prod.followsGit()
+	prod.isSettled()
+	prod.keepsSecrets()
+
+	prod.destroy()
+	assert.Empty(t, s.status().VMs)
+}
