@@ -100,15 +100,16 @@ func (n *node) cordon(ctx context.Context, client kubernetes.Interface, on bool)
 	return nil
 }
 
-// uncordon undoes what a drain before a reboot did.
-func (n *node) uncordon(ctx context.Context) {
+// uncordon undoes what a drain before a reboot did; false where it has to be tried again.
+func (n *node) uncordon(ctx context.Context) bool {
 	client := n.kubernetesClient()
 	if client == nil {
-		return
+		return false
 	}
-	if err := n.cordon(ctx, client, false); err != nil {
-		n.console("uncordon", "error", err)
-	}
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+
+	return n.cordon(ctx, client, false) == nil
 }
 
 func (n *node) evictAll(ctx context.Context, client kubernetes.Interface) error {

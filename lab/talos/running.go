@@ -111,14 +111,16 @@ func (n *node) bootstrapAllowed() bool {
 func (n *node) runStages(ctx context.Context) {
 	tick := time.NewTicker(stageTick)
 	defer tick.Stop()
-	booted := false
+	booted, opened := false, false
 
 	for i := 0; ; i++ {
 		if stage, _ := n.stageNow(); !booted && (stage == stageBooting || stage == stageMaintenance) && n.booted() {
 			booted = true
 			n.setStage(stageRunning, nil)
 			n.events.sequence("boot", machine.SequenceEvent_STOP, "", nil)
-			n.uncordon(ctx)
+		}
+		if booted && !opened && i%publishEvery == 0 {
+			opened = n.uncordon(ctx) // the API server may start after its node
 		}
 		n.electVIP()
 		n.updateServing()
