@@ -110,8 +110,10 @@ func (c *TalosCluster) waitReady(ctx *pulumi.Context) pulumi.ResourceHookFunctio
 			return err
 		}
 		defer c.mindForgotten(ctx, args.URN, unseen(c.secrets.access.cluster.Members, args.OldInputs))()
-		err = operations.WaitHealthy(ctx.Context(), remote, c.secrets.access.cluster,
-			operations.DefaultPatience(timeout), reportTo(ctx, args.URN))
+		err = operations.Look{
+			Access: remote, Cluster: c.secrets.access.cluster, Patience: operations.DefaultPatience(timeout),
+			Report: reportTo(ctx, args.URN),
+		}.Ready(ctx.Context())
 		if err != nil {
 			return fmt.Errorf("%w\n  %s", err, c.howToReach())
 		}

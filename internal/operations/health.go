@@ -82,6 +82,13 @@ func Healthy(ctx context.Context, access Access, c Cluster, perCall time.Duratio
 // WaitHealthy looks until every check passes in one round, and returns the first check that did not
 // pass in the last round when the time is up. It reports each new thing that it waits for.
 func WaitHealthy(ctx context.Context, access Access, c Cluster, p Patience, report func(line string)) error {
+	return waitHealthy(ctx, access, c, p, report, func(context.Context) {})
+}
+
+// waitHealthy is [WaitHealthy] that may mend something after each round that found the cluster unwell.
+func waitHealthy(
+	ctx context.Context, access Access, c Cluster, p Patience, report func(line string), mend func(context.Context),
+) error {
 	waiting, cancel := context.WithTimeout(ctx, p.Timeout)
 	defer cancel()
 
@@ -105,6 +112,7 @@ func WaitHealthy(ctx context.Context, access Access, c Cluster, p Patience, repo
 			said = line
 			report(line)
 		}
+		mend(ctx)
 
 		return false, nil
 	})

@@ -38,3 +38,23 @@ func TestLookReleasesWhatAnInterruptedRunDrained(t *testing.T) {
 	require.ErrorContains(t, looking(c, d).Before(d.Members[0])(t.Context(), nil), "the node is cordoned")
 	assert.True(t, unschedulable(t, c, "node-3"), "somebody else cordoned it")
 }
+
+// A node that was drained before it failed to return has nobody who takes another turn for it: the
+// machine's edit is done, so that only the ready gate looks again.
+func TestReadyReleasesWhatAFailedRunDrained(t *testing.T) {
+	t.Parallel()
+
+	d := described(3, 0)
+	c := healthy(d)
+	drain := operations.Drain{Timeout: time.Second, Interval: time.Millisecond}
+	require.NoError(t, drain.Empty(t.Context(), c.kubernetes, "node-2", func(string) {}))
+
+	require.NoError(t, looking(c, d).Ready(t.Context()))
+	assert.False(t, unschedulable(t, c, "node-2"))
+
+	_, err := c.kubernetes.CoreV1().Nodes().Patch(t.Context(), "node-3", types.StrategicMergePatchType,
+		[]byte(`{"spec":{"unschedulable":true}}`), metav1.PatchOptions{})
+	require.NoError(t, err)
+	require.ErrorContains(t, looking(c, d).Ready(t.Context()), "the node is cordoned")
+	assert.True(t, unschedulable(t, c, "node-3"), "somebody else cordoned it")
+}

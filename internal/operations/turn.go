@@ -38,6 +38,16 @@ func (l Look) After() func(context.Context, []Member) error {
 	return l.wait
 }
 
+// Ready waits until every node is well when nothing takes one down any more: a node that is still drained
+// here was left so by a run that failed, and gets its pods again.
+func (l Look) Ready(ctx context.Context) error {
+	return waitHealthy(ctx, l.Access, l.Cluster, l.Patience, l.Report, func(ctx context.Context) {
+		asking, cancel := context.WithTimeout(ctx, l.Patience.Call)
+		defer cancel()
+		l.release(asking, nil)
+	})
+}
+
 func (l Look) wait(ctx context.Context, down []Member) error {
 	c := l.Cluster
 	if c.Joining {
