@@ -35,13 +35,7 @@ func noteLeaving(ctx context.Context, api kubernetes.Interface, m Member, leavin
 
 // askedToLeave says whether an earlier run asked the node to leave.
 func askedToLeave(ctx context.Context, api kubernetes.Interface, m Member) (bool, error) {
-	node, err := api.CoreV1().Nodes().Get(patiently(ctx), m.Hostname, metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err):
-		return false, nil
-	case err != nil:
-		return false, fmt.Errorf("asking Kubernetes for the node: %w", err)
-	default:
-		return node.Annotations[leavingAnnotation] != "", nil
-	}
+	node, err := nodeOf(ctx, api, m)
+
+	return node != nil && node.Annotations[leavingAnnotation] != "", err
 }

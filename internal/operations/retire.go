@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -276,13 +277,20 @@ func (r Retire) gone(ctx context.Context, talos Talos, m Member) error {
 
 // knows says whether Kubernetes has the node.
 func knows(ctx context.Context, api kubernetes.Interface, m Member) (bool, error) {
-	_, err := api.CoreV1().Nodes().Get(patiently(ctx), m.Hostname, metav1.GetOptions{})
+	node, err := nodeOf(ctx, api, m)
+
+	return node != nil, err
+}
+
+// nodeOf is the member's Node; nil where Kubernetes has none.
+func nodeOf(ctx context.Context, api kubernetes.Interface, m Member) (*corev1.Node, error) {
+	node, err := api.CoreV1().Nodes().Get(patiently(ctx), m.Hostname, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		return false, nil
+		return nil, nil //nolint:nilnil // no Node, and no error
 	case err != nil:
-		return false, fmt.Errorf("asking Kubernetes for the node: %w", err)
+		return nil, fmt.Errorf("asking Kubernetes for the node: %w", err)
 	default:
-		return true, nil
+		return node, nil
 	}
 }
