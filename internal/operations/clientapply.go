@@ -5,12 +5,10 @@ package operations
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 
 	machineapi "github.com/siderolabs/talos/pkg/machinery/api/machine"
-	"github.com/siderolabs/talos/pkg/machinery/client"
 	"github.com/siderolabs/talos/pkg/machinery/config/encoder"
 	"google.golang.org/protobuf/types/known/emptypb"
 )
@@ -38,11 +36,7 @@ func (c *Client) Reboots(ctx context.Context, address string, configuration []by
 // Unconfigured says whether the machine waits in maintenance mode: only there the Talos API lists disks
 // for somebody without a certificate.
 func (c *Client) Unconfigured(ctx context.Context, address string) bool {
-	node, err := client.New(ctx,
-		client.WithTLSConfig(&tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}), //nolint:gosec // it has no certificate to verify
-		client.WithEndpoints(address),
-		client.WithDefaultGRPCDialOptions(),
-	)
+	node, err := openUnconfigured(ctx, address)
 	if err != nil {
 		return false
 	}

@@ -5,12 +5,10 @@ package operations
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
 	"time"
 
 	"github.com/siderolabs/talos/pkg/machinery/api/machine"
-	"github.com/siderolabs/talos/pkg/machinery/client"
 )
 
 // Forgotten gives nodes their configuration again that lost it: a machine that dies between taking its
@@ -72,11 +70,9 @@ func (f Forgotten) look(ctx context.Context, m Member) {
 // Configure brings a machine that waits for its first configuration that configuration, as the provider
 // does: nobody can know such a machine's certificate.
 func Configure(ctx context.Context, address, config string) error {
-	node, err := client.New(ctx,
-		client.WithTLSConfig(&tls.Config{InsecureSkipVerify: true}), //nolint:gosec // G402: it has no certificate yet
-		client.WithEndpoints(address), client.WithDefaultGRPCDialOptions())
+	node, err := openUnconfigured(ctx, address)
 	if err != nil {
-		return fmt.Errorf("opening the Talos API of %s: %w", address, err)
+		return err
 	}
 	defer node.Close() //nolint:errcheck // the answer has come
 

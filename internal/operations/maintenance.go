@@ -16,11 +16,9 @@ import (
 // InMaintenance is nil when the machine at that address waits for its first configuration. Only then does
 // it answer somebody without a certificate; a configured one ends the connection.
 func InMaintenance(ctx context.Context, address string) error {
-	node, err := client.New(ctx,
-		client.WithTLSConfig(&tls.Config{InsecureSkipVerify: true}), //nolint:gosec // G402: it has no certificate yet
-		client.WithEndpoints(address), client.WithDefaultGRPCDialOptions())
+	node, err := openUnconfigured(ctx, address)
 	if err != nil {
-		return fmt.Errorf("opening the Talos API of %s: %w", address, err)
+		return err
 	}
 	defer node.Close() //nolint:errcheck // nothing was sent
 
@@ -33,4 +31,17 @@ func InMaintenance(ctx context.Context, address string) error {
 	}
 
 	return nil
+}
+
+// openUnconfigured opens the Talos API of a machine that waits for its first configuration: it has no
+// certificate that anybody could know, and asks for none.
+func openUnconfigured(ctx context.Context, address string) (*client.Client, error) {
+	node, err := client.New(ctx,
+		client.WithTLSConfig(&tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}), //nolint:gosec // G402: see above
+		client.WithEndpoints(address), client.WithDefaultGRPCDialOptions())
+	if err != nil {
+		return nil, fmt.Errorf("opening the Talos API of %s: %w", address, err)
+	}
+
+	return node, nil
 }
