@@ -62,22 +62,6 @@ func readFile(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// imagesOf are the nodes' installer images and the ids of their schematics, by node.
-func imagesOf(cfg spec.Config) (installers, schematics map[string]string, err error) {
-	installers, schematics = map[string]string{}, map[string]string{}
-	for _, n := range cfg.Nodes {
-		img := cfg.Image(n)
-		schematic, err := image.Resolve(img, *cfg.Talos.Version, readFile)
-		if err != nil {
-			return nil, nil, fmt.Errorf("image of node %q: %w", n.Name, err)
-		}
-		schematics[n.Name] = schematic.ID
-		installers[n.Name] = image.Installer(img, schematic.ID, *cfg.Talos.Version)
-	}
-
-	return installers, schematics, nil
-}
-
 // providers are the plugins' instances that the whole program uses.
 type providers struct {
 	proxmoxAndTalos pulumi.ResourceOption

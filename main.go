@@ -31,14 +31,8 @@ func run(ctx *pulumi.Context, s *stack.Stack, charts components.ChartCache) erro
 	if err := components.KeepSecure(ctx, s.SecureValues); err != nil {
 		return err
 	}
-	installers, schematics, err := imagesOf(cfg)
-	if err != nil {
-		return err
-	}
-	talos := &components.TalosClusterArgs{
-		Config: cfg, Installers: installers, Schematics: schematics, Charts: charts, ReadFile: readFile,
-	}
-	err = errors.Join(talos.Check(ctx.Context(), name), components.CheckGitOps(ctx.Context(), cfg, charts))
+	talos := &components.TalosClusterArgs{Config: cfg, Charts: charts, ReadFile: readFile}
+	err := errors.Join(talos.Check(ctx.Context(), name), components.CheckGitOps(ctx.Context(), cfg, charts))
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,6 @@
 package components
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -36,11 +35,10 @@ type TalosClusterArgs struct {
 	// Machines are the machines by node name: each must exist before the node's configuration is
 	// applied, and when it is replaced its configuration is applied anew.
 	Machines map[string]pulumi.Resource
-	// Installers are the installer images by node name; Talos's plain installer when missing.
+	// Installers are installer images by node name, for machines that boot something else than their
+	// variant of Config.Images; such a node is upgraded when its version of Talos differs. Every other
+	// node has the factory's installer of its variant, and is upgraded when that differs too.
 	Installers map[string]string
-	// Schematics are the ids of the images' schematics by node name; where one is missing only the
-	// version of Talos decides whether the node has to be upgraded.
-	Schematics map[string]string
 	// Charts keeps the archives of the charts that the cluster gets at day 0: [ProjectCharts].
 	Charts ChartCache
 	// ReadFile reads a file relative to the project directory; needed where patches or manifests are
@@ -54,6 +52,8 @@ type TalosClusterArgs struct {
 type checkedCluster struct {
 	in  machineconfig.Input
 	day manifests.Input
+	// schematics by node name; missing where only the version of Talos counts.
+	schematics map[string]string
 }
 
 // Check finds everything that is wrong with the cluster, Talos's own rules included, before anything
@@ -212,23 +212,17 @@ func checkTalosCluster(
 	if err != nil {
 		return nil, fmt.Errorf("cluster %q: %w", name, err)
 	}
-	in := machineconfig.Input{Config: cfg, Manifests: list, Installer: installersFor(cfg, args.Installers), ReadFile: args.ReadFile}
+	software, err := softwareFor(cfg, args)
+	if err != nil {
+		return nil, fmt.Errorf("cluster %q: %w", name, err)
+	}
+	in := machineconfig.Input{Config: cfg, Manifests: list, Installer: software.installers, ReadFile: args.ReadFile}
 	if in.Config.Manifests.Extra, err = manifests.ExtraURLs(cfg); err != nil {
 		return nil, fmt.Errorf("cluster %q: %w", name, err)
 	}
 	machineconfig.Check(in, &problems)
 
-	return &checkedCluster{in: in, day: day}, problems.Err("cluster " + name)
-}
-
-// installersFor are the nodes' installer images: those given, else Talos's plain one.
-func installersFor(cfg spec.Config, given map[string]string) map[string]string {
-	installers := make(map[string]string, len(cfg.Nodes))
-	for _, n := range cfg.Nodes {
-		installers[n.Name] = cmp.Or(given[n.Name], "ghcr.io/siderolabs/installer:"+spec.Or(cfg.Talos.Version, ""))
-	}
-
-	return installers
+	return &checkedCluster{in: in, day: day, schematics: software.schematics}, problems.Err("cluster " + name)
 }
 
 // validateMachines finds nodes without a machine, where machines are given.

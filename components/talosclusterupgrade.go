@@ -38,7 +38,7 @@ func (c *TalosCluster) upgrades(
 			after = append(after, workers[len(workers)-lanes])
 		}
 		stash, err := c.upgrade(ctx, name, n, operations.Image{
-			Version: spec.Or(c.config.Talos.Version, ""), Schematic: args.Schematics[n.Name], Installer: args.checked.in.Installer[n.Name],
+			Version: spec.Or(c.config.Talos.Version, ""), Schematic: args.checked.schematics[n.Name], Installer: args.checked.in.Installer[n.Name],
 		}, edits[variantOf(n)], after)
 		if err != nil {
 			return nil, err
@@ -61,7 +61,7 @@ func (c *TalosCluster) imageEdits(ctx *pulumi.Context, name string, args *TalosC
 		if edits[variant] != nil {
 			continue
 		}
-		wanted := pulumi.String(spec.Or(c.config.Talos.Version, "") + " " + args.Schematics[n.Name])
+		wanted := pulumi.String(spec.Or(c.config.Talos.Version, "") + " " + args.checked.schematics[n.Name])
 		edit, err := attempt(ctx, name+"-"+variant+"-image-edit", wanted, pulumi.Parent(c))
 		if err != nil {
 			return nil, err

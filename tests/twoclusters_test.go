@@ -16,7 +16,7 @@ import (
 func TestTwoClustersInOneProgram(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	program := filepath.Join("tests", "testdata", "programs", "twoclusters")
+	program := filepath.Join("examples", "own-program")
 	s.copyProject(filepath.Join(s.root, program), s.build(program))
 	s.create("both")
 
