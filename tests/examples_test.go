@@ -11,26 +11,33 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestExamplesComeUpAndGo runs what examples/ offers: everything comes up, stays as it is, and goes. The
-// example homelab is not among them: the Job that installs its Cilium runs nothing in the lab.
+// TestExamplesComeUpAndGo runs what examples/ offers: everything comes up, stays as it is, and goes.
 func TestExamplesComeUpAndGo(t *testing.T) {
 	heavy(t)
 	t.Parallel()
 
+	homelab := []string{
+		"ctrl-00", "ctrl-01", "ctrl-02", "work-00", "work-01", "work-02", "work-03", "work-04",
+	}
 	for name, c := range map[string]struct {
-		nodes []string
-		look  func(*running)
+		example string
+		edits   []string
+		nodes   []string
+		look    func(*running)
 	}{
+		"homelab":       {example: "homelab", nodes: homelab, look: (*running).hasCiliumByJob},
+		"homelab chart": {example: "homelab", edits: []string{"install: job", "install: chart"}, nodes: homelab, look: (*running).hasCiliumByChart},
 		"cilium-argocd": {
-			nodes: []string{"talos-cp-01", "talos-cp-02", "talos-cp-03", "talos-worker-01", "talos-worker-02"},
-			look:  (*running).followsGitByArgo,
+			example: "cilium-argocd",
+			nodes:   []string{"talos-cp-01", "talos-cp-02", "talos-cp-03", "talos-worker-01", "talos-worker-02"},
+			look:    (*running).followsGitByArgo,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newSite(t)
 
-			up := s.up(name, s.stackFile(filepath.Join("examples", name, "Pulumi."+name+".yaml")))
+			up := s.up(c.example, s.stackFile(filepath.Join("examples", c.example, "Pulumi."+c.example+".yaml"), c.edits...))
 			up.hasNodes(c.nodes...)
 			c.look(up)
 			up.isSettled()
@@ -38,6 +45,37 @@ func TestExamplesComeUpAndGo(t *testing.T) {
 			assert.Empty(t, s.status().VMs)
 		})
 	}
+}
+
+// hasCiliumByJob asserts that the Job has installed Cilium's chart with the stack's values, as Helm does.
+func (r *running) hasCiliumByJob() {
+	r.t.Helper()
+
+	assert.Equal(r.t, "1", r.field("job", "kube-system", "cilium-install", "{.status.succeeded}"))
+	assert.Equal(r.t, "Helm", r.field("daemonset", "kube-system", "cilium", `{.metadata.labels.app\.kubernetes\.io/managed-by}`))
+	assert.Equal(r.t, "cilium", r.field("daemonset", "kube-system", "cilium", `{.metadata.annotations.meta\.helm\.sh/release-name}`))
+	r.runsCilium()
+}
+
+// hasCiliumByChart asserts that Talos has made what Cilium's chart renders, without Helm.
+func (r *running) hasCiliumByChart() {
+	r.t.Helper()
+
+	_, found := r.tryField("job", "kube-system", "cilium-install", "{.status}")
+	assert.False(r.t, found)
+	_, found = r.tryField("daemonset", "kube-system", "cilium", `{.metadata.annotations.meta\.helm\.sh/release-name}`)
+	assert.False(r.t, found)
+	r.runsCilium()
+}
+
+// runsCilium asserts that Cilium's agent is on every node, and set up as the stack says.
+func (r *running) runsCilium() {
+	r.t.Helper()
+
+	r.eventually("8", "daemonset", "kube-system", "cilium", "{.status.numberReady}")
+	assert.Contains(r.t, r.field("daemonset", "kube-system", "cilium", "{.spec.template.spec.containers[0].image}"), ":v1.18.4")
+	assert.Equal(r.t, "1", r.field("deployment", "kube-system", "cilium-operator", "{.spec.replicas}"))
+	assert.Equal(r.t, "true", r.field("configmap", "kube-system", "cilium-config", `{.data.kube-proxy-replacement}`))
 }
 
 // followsGitByArgo asserts that Argo CD is installed and has the repository and the path to follow.

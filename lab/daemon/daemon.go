@@ -146,7 +146,7 @@ func (d *Daemon) open(ctx context.Context) error {
 
 	client := &http.Client{}
 	d.nodes = talos.New(talos.Options{
-		Kubernetes: onkube.Kubernetes{Binary: d.opts.Kubernetes, Beside: d.beside()},
+		Kubernetes: onkube.Kubernetes{Binary: d.opts.Kubernetes, Programs: d.programs(), Beside: d.beside()},
 		Dir:        d.path("kubernetes"), HTTPClient: client, Log: d.opts.Log,
 	})
 	d.site, err = site.Open(site.Options{

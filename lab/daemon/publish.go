@@ -11,10 +11,12 @@ import (
 	"strings"
 
 	"github.com/talos-proxmox/talos-proxmox/lab/charts"
+	"github.com/talos-proxmox/talos-proxmox/lab/ciliumcli"
 	"github.com/talos-proxmox/talos-proxmox/lab/factory"
 	"github.com/talos-proxmox/talos-proxmox/lab/fault"
 	"github.com/talos-proxmox/talos-proxmox/lab/gateway"
 	"github.com/talos-proxmox/talos-proxmox/lab/git"
+	"github.com/talos-proxmox/talos-proxmox/lab/kube"
 	"github.com/talos-proxmox/talos-proxmox/lab/proxmox"
 )
 
@@ -49,6 +51,13 @@ func (d *Daemon) publish(ctx context.Context, images *factory.Factory) {
 	}, web)
 	gateway.HTTPS(ctx, n, d.authority, d.opts.Log, port(443), outside)
 	gateway.HTTP(ctx, n, d.opts.Log, port(80), outside)
+}
+
+// programs do the work of what containers of the site's clusters run.
+func (d *Daemon) programs() []kube.Program {
+	return []kube.Program{ciliumcli.CLI{Chart: func(repository, name, version string) ([]byte, error) {
+		return charts.Find(d.opts.Charts, repository, name, version)
+	}}}
 }
 
 // isGitSSH says whether a git host of the site answers by SSH: at every name, at the ports in use.

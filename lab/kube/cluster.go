@@ -71,6 +71,8 @@ type Config struct {
 	Trace *site.Trace
 	// Images tells why a container image cannot be pulled, nil when it can. Nil: every image exists.
 	Images func(ref string) error
+	// Programs do the work of containers; none may be named.
+	Programs []Program
 }
 
 // Cluster is the running Kubernetes of one cluster.

@@ -41,6 +41,9 @@ const (
 	exited
 )
 
+// lookAgain is between looks at a program that runs, in real time.
+const lookAgain = 100 * time.Millisecond
+
 // container is one container of a pod.
 type container struct {
 	spec  *corev1.Container
@@ -54,6 +57,9 @@ type container struct {
 	started, ended  metav1.Time
 	exitCode        int32
 	restarts        int32
+	last            *corev1.ContainerStateTerminated // how it ended before it started again
+
+	outcome chan error // what its program returns; nil while none runs
 }
 
 // newContainer makes a container that has yet to start. One that ran in an earlier boot counts a
@@ -65,7 +71,7 @@ func (k *kubelet) newContainer(spec *corev1.Container, as kind, known []corev1.C
 		if status.Name != spec.Name {
 			continue
 		}
-		c.restarts = status.RestartCount
+		c.restarts, c.last = status.RestartCount, status.LastTerminationState.Terminated
 		if ran := status.State.Running; ran != nil && k.resumed {
 			k.begin(c, ran.StartedAt.Time)
 			c.ready = status.Ready
@@ -99,9 +105,14 @@ func (k *kubelet) step(ctx context.Context, pod *corev1.Pod, s *podState, c *con
 	}
 	if c.phase == running {
 		c.ready = !now.Before(c.readyAt)
-		if c.kind != serves && !now.Before(c.due) {
+		if p := k.program(c); p != nil {
+			k.pursue(ctx, pod, c, p, now)
+		} else if c.kind != serves && !now.Before(c.due) {
 			c.complete(now)
 		}
+	}
+	if c.outcome != nil {
+		return lookAgain
 	}
 
 	return c.next(now)
@@ -136,6 +147,9 @@ func (k *kubelet) prepare(
 		return k.pace.retry
 	}
 
+	if c.reason == crashLoop {
+		c.restarts++
+	}
 	c.reason, c.message = "", ""
 	c.phase, c.due = starting, now.Add(k.pace.start)
 	if !k.pulled[c.spec.Image] {
@@ -184,7 +198,11 @@ func (c *container) next(now time.Time) time.Duration {
 		if c.kind != serves {
 			return until(c.due, now)
 		}
-	case waiting, exited:
+	case waiting:
+		if c.reason == crashLoop {
+			return until(c.due, now)
+		}
+	case exited:
 	}
 
 	return 0

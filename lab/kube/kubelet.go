@@ -19,13 +19,14 @@ import (
 	"k8s.io/client-go/kubernetes"
 	typed "k8s.io/client-go/kubernetes/typed/core/v1"
 	listers "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/workqueue"
 )
 
 // kubelet stands in for the kubelet of one node: it registers the Node, keeps it alive, and moves
-// the pods bound to it through their lives by the rules of a kubelet. It runs nothing.
+// the pods bound to it through their lives by the rules of a kubelet. It runs nothing but its programs.
 type kubelet struct {
 	spec   NodeSpec
 	client kubernetes.Interface // as the node
@@ -33,6 +34,9 @@ type kubelet struct {
 	pace   pace
 	images func(ref string) error
 	now    func() time.Time
+
+	programs []Program
+	api      *rest.Config // where programs find the API server
 
 	pods   listers.PodLister
 	queue  workqueue.TypedRateLimitingInterface[string]

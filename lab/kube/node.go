@@ -171,5 +171,8 @@ func (c *Cluster) newKubelet(n NodeSpec) (*kubelet, error) {
 		return nil, err
 	}
 
-	return newKubelet(n, client, c.client, paceOf(c.config.Clock), c.config.Images, time.Now), nil
+	made := newKubelet(n, client, c.client, paceOf(c.config.Clock), c.config.Images, time.Now)
+	made.programs, made.api = c.config.Programs, config
+
+	return made, nil
 }

@@ -59,7 +59,8 @@ func podPhase(pod *corev1.Pod, s *podState, initialized bool) corev1.PodPhase {
 				return corev1.PodFailed
 			}
 		case waiting, pulling, starting:
-			waits = true
+			waits = waits || c.last == nil
+			runs = runs || c.last != nil // it ran before
 		}
 	}
 	switch {
@@ -83,6 +84,8 @@ func containerStatuses(pod *corev1.Pod, list []*container, creating string) []co
 			Ready:        c.ready && c.phase == running || c.kind == setsUp && c.phase == exited && c.exitCode == 0,
 			Started:      &started,
 			RestartCount: c.restarts,
+
+			LastTerminationState: corev1.ContainerState{Terminated: c.last},
 		}
 		if c.phase >= running {
 			status.ImageID = imageID(c.spec.Image)
@@ -93,10 +96,8 @@ func containerStatuses(pod *corev1.Pod, list []*container, creating string) []co
 		case running:
 			status.State.Running = &corev1.ContainerStateRunning{StartedAt: c.started}
 		case exited:
-			status.State.Terminated = &corev1.ContainerStateTerminated{
-				ExitCode: c.exitCode, Reason: c.reason, Message: c.message,
-				StartedAt: c.started, FinishedAt: c.ended, ContainerID: status.ContainerID,
-			}
+			ended := c.terminated(pod)
+			status.State.Terminated = &ended
 		case waiting, pulling, starting:
 			status.State.Waiting = &corev1.ContainerStateWaiting{Reason: c.reason, Message: c.message}
 			if c.reason == "" {
@@ -107,6 +108,14 @@ func containerStatuses(pod *corev1.Pod, list []*container, creating string) []co
 	}
 
 	return out
+}
+
+// terminated is how a container has ended.
+func (c *container) terminated(pod *corev1.Pod) corev1.ContainerStateTerminated {
+	return corev1.ContainerStateTerminated{
+		ExitCode: c.exitCode, Reason: c.reason, Message: c.message,
+		StartedAt: c.started, FinishedAt: c.ended, ContainerID: containerID(pod, c),
+	}
 }
 
 func (k *kubelet) fillPodConditions(pod *corev1.Pod, s *podState, initialized bool) {

@@ -149,7 +149,12 @@ func decodeMaps(raw map[string]any, keys map[string]string) bridge.Tree {
 		devices = append(devices, d)
 	}
 
-	return bridge.Tree{"maps": devices}
+	out := bridge.Tree{"maps": devices}
+	if comment, _ := raw["description"].(string); comment != "" {
+		out["comment"] = comment
+	}
+
+	return out
 }
 
 func pciMapping() *bridge.Resource {

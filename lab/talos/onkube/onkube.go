@@ -17,6 +17,8 @@ type Kubernetes struct {
 	Binary string
 	// Images tells why a container image cannot be pulled, nil when it can. Nil: every image exists.
 	Images func(ref string) error
+	// Programs do the work of containers.
+	Programs []kube.Program
 	// Beside runs beside each cluster, from its start until its context ends; dir is the cluster's
 	// folder, which it leaves alone. It may be nil.
 	Beside func(ctx context.Context, c *kube.Cluster, dir string)
@@ -33,6 +35,7 @@ func (k Kubernetes) Start(ctx context.Context, c talos.KubernetesConfig) (talos.
 		EncryptionConfig: c.EncryptionConfig, APIServerArgs: c.APIServerArgs, AuditPolicy: c.AuditPolicy,
 		AdmissionConfig: c.AdmissionConfig,
 		Version:         c.Version, Restore: c.Restore, Clock: c.Clock, Trace: c.Trace, Images: k.Images,
+		Programs: k.Programs,
 	})
 	if err != nil {
 		return nil, err //nolint:wrapcheck // names the cluster itself
