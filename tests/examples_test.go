@@ -16,15 +16,44 @@ func TestExamplesComeUpAndGo(t *testing.T) {
 	heavy(t)
 	t.Parallel()
 
+	for name, c := range examples() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c.comesUpAndGoes(newSite(t))
+		})
+	}
+}
+
+// TestExamplesWithGenuinePlugins does the same with the providers' own plugins.
+func TestExamplesWithGenuinePlugins(t *testing.T) {
+	heavy(t)
+	genuine(t)
+	t.Parallel()
+
+	for name, c := range examples() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t)
+			s.providers = "real"
+			c.comesUpAndGoes(s)
+		})
+	}
+}
+
+// example is what comes of a stack file in examples/.
+type example struct {
+	example string
+	edits   []string // to the stack file, in pairs
+	nodes   []string
+	look    func(*running)
+}
+
+func examples() map[string]example {
 	homelab := []string{
 		"ctrl-00", "ctrl-01", "ctrl-02", "work-00", "work-01", "work-02", "work-03", "work-04",
 	}
-	for name, c := range map[string]struct {
-		example string
-		edits   []string
-		nodes   []string
-		look    func(*running)
-	}{
+
+	return map[string]example{
 		"homelab":       {example: "homelab", nodes: homelab, look: (*running).hasCiliumByJob},
 		"homelab chart": {example: "homelab", edits: []string{"install: job", "install: chart"}, nodes: homelab, look: (*running).hasCiliumByChart},
 		"cilium-argocd": {
@@ -32,19 +61,18 @@ func TestExamplesComeUpAndGo(t *testing.T) {
 			nodes:   []string{"talos-cp-01", "talos-cp-02", "talos-cp-03", "talos-worker-01", "talos-worker-02"},
 			look:    (*running).followsGitByArgo,
 		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := newSite(t)
-
-			up := s.up(c.example, s.stackFile(filepath.Join("examples", c.example, "Pulumi."+c.example+".yaml"), c.edits...))
-			up.hasNodes(c.nodes...)
-			c.look(up)
-			up.isSettled()
-			up.destroy()
-			assert.Empty(t, s.status().VMs)
-		})
 	}
+}
+
+func (e example) comesUpAndGoes(s *site) {
+	s.t.Helper()
+
+	up := s.up(e.example, s.stackFile(filepath.Join("examples", e.example, "Pulumi."+e.example+".yaml"), e.edits...))
+	up.hasNodes(e.nodes...)
+	e.look(up)
+	up.isSettled()
+	up.destroy()
+	assert.Empty(s.t, s.status().VMs)
 }
 
 // hasCiliumByJob asserts that the Job has installed Cilium's chart with the stack's values, as Helm does.
@@ -107,15 +135,32 @@ func (r *running) followsGitByArgo() {
 // TestExamplesPreview plans every example: none is refused, and none is warned of.
 func TestExamplesPreview(t *testing.T) {
 	t.Parallel()
+	newSite(t).plansExamples()
+}
+
+// TestExamplesPreviewWithGenuinePlugins does the same with the providers' own plugins.
+func TestExamplesPreviewWithGenuinePlugins(t *testing.T) {
+	heavy(t)
+	genuine(t)
+	t.Parallel()
+
 	s := newSite(t)
+	s.providers = "real"
+	s.plansExamples()
+}
+
+func (s *site) plansExamples() {
+	s.t.Helper()
+
 	files, err := filepath.Glob(filepath.Join(s.project, "examples", "*", "Pulumi.*.yaml"))
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
+	require.NoError(s.t, err)
+	require.NotEmpty(s.t, files)
 	for _, file := range files {
 		name := filepath.Base(filepath.Dir(file))
 		s.create(name)
 		plan := s.must("pulumi", "preview", "--stack", name, "--config-file", file, "--non-interactive").all()
-		assert.NotContains(t, plan, "warning:", name)
-		assert.Contains(t, plan, "to create", name)
+		assert.NotContains(s.t, plan, "warning:", name)
+		assert.NotContains(s.t, plan, "error:", name)
+		assert.Contains(s.t, plan, "to create", name)
 	}
 }

@@ -6,6 +6,8 @@ package standin_test
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"testing"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
@@ -65,9 +67,22 @@ func attach(t *testing.T, port int) engine {
 func (e engine) configure(config bridge.Tree) error {
 	_, err := e.rpc.Configure(e.t.Context(), &pulumirpc.ConfigureRequest{
 		Args: e.marshal(config.Properties()), AcceptSecrets: true, AcceptResources: true,
+		Variables: e.variables(config),
 	})
 
 	return err
+}
+
+// variables are the configuration in the form in which older plugins read it.
+func (e engine) variables(config bridge.Tree) map[string]string {
+	all := map[string]string{}
+	for name, value := range config {
+		for _, pkg := range slices.Sorted(maps.Keys(pinned())) {
+			all[pkg+":config:"+name] = fmt.Sprint(value)
+		}
+	}
+
+	return all
 }
 
 func urn(typ, name string) resource.URN {
@@ -96,17 +111,29 @@ func (e engine) unmarshal(s *structpb.Struct) resource.PropertyMap {
 func (e engine) check(u resource.URN, news, olds resource.PropertyMap) (resource.PropertyMap, []string) {
 	e.t.Helper()
 
+	in, problems, err := e.tryCheck(u, news, olds)
+	require.NoError(e.t, err)
+
+	return in, problems
+}
+
+// tryCheck is check for what a provider may refuse altogether.
+func (e engine) tryCheck(
+	u resource.URN, news, olds resource.PropertyMap,
+) (in resource.PropertyMap, problems []string, err error) {
+	e.t.Helper()
+
 	r, err := e.rpc.Check(e.t.Context(), &pulumirpc.CheckRequest{
 		Urn: string(u), News: e.marshal(news), Olds: e.marshal(olds), RandomSeed: []byte("01234567890123456789012345678901"),
 	})
-	require.NoError(e.t, err)
-
-	var found []string
+	if err != nil {
+		return nil, nil, err
+	}
 	for _, f := range r.GetFailures() {
-		found = append(found, f.GetProperty()+": "+f.GetReason())
+		problems = append(problems, f.GetProperty()+": "+f.GetReason())
 	}
 
-	return e.unmarshal(r.GetInputs()), found
+	return e.unmarshal(r.GetInputs()), problems, nil
 }
 
 func (e engine) create(
@@ -129,13 +156,21 @@ func (e engine) diff(
 ) *pulumirpc.DiffResponse {
 	e.t.Helper()
 
-	r, err := e.rpc.Diff(e.t.Context(), &pulumirpc.DiffRequest{
+	d, err := e.tryDiff(u, id, oldIn, oldOut, news)
+	require.NoError(e.t, err)
+
+	return d
+}
+
+func (e engine) tryDiff(
+	u resource.URN, id string, oldIn, oldOut, news resource.PropertyMap,
+) (*pulumirpc.DiffResponse, error) {
+	e.t.Helper()
+
+	return e.rpc.Diff(e.t.Context(), &pulumirpc.DiffRequest{
 		Urn: string(u), Id: id, OldInputs: e.marshal(oldIn), Olds: e.marshal(oldOut), News: e.marshal(news),
 		IgnoreChanges: e.ignore,
 	})
-	require.NoError(e.t, err)
-
-	return r
 }
 
 func (e engine) update(
@@ -143,8 +178,17 @@ func (e engine) update(
 ) (resource.PropertyMap, error) {
 	e.t.Helper()
 
+	return e.tryUpdate(u, id, oldIn, oldOut, news, false)
+}
+
+func (e engine) tryUpdate(
+	u resource.URN, id string, oldIn, oldOut, news resource.PropertyMap, preview bool,
+) (resource.PropertyMap, error) {
+	e.t.Helper()
+
 	r, err := e.rpc.Update(e.t.Context(), &pulumirpc.UpdateRequest{
-		Urn: string(u), Id: id, OldInputs: e.marshal(oldIn), Olds: e.marshal(oldOut), News: e.marshal(news),
+		Preview: preview,
+		Urn:     string(u), Id: id, OldInputs: e.marshal(oldIn), Olds: e.marshal(oldOut), News: e.marshal(news),
 		IgnoreChanges: e.ignore,
 	})
 	if err != nil {

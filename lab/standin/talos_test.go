@@ -4,10 +4,16 @@
 package standin_test
 
 import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
 	"context"
+	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/base64"
+	"errors"
+	"fmt"
 	"net"
 	"strings"
 	"sync"
@@ -17,6 +23,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	pulumirpc "github.com/pulumi/pulumi/sdk/v3/proto/go"
 	talosx509 "github.com/siderolabs/crypto/x509"
+	commonapi "github.com/siderolabs/talos/pkg/machinery/api/common"
 	machineapi "github.com/siderolabs/talos/pkg/machinery/api/machine"
 	storageapi "github.com/siderolabs/talos/pkg/machinery/api/storage"
 	"github.com/siderolabs/talos/pkg/machinery/config/configloader"
@@ -40,6 +47,42 @@ type fakeNode struct {
 	applied  []string
 	refuse   error
 	failures int // bootstraps to fail first
+
+	kubeconfig string
+	dry        machineapi.ApplyConfigurationRequest_Mode // what a dry run says
+	calls      []string
+}
+
+// took are the calls since it was last asked, without the looks at the disks.
+func (n *fakeNode) took() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	defer func() { n.calls = nil }()
+
+	return n.calls
+}
+
+// Kubeconfig sends the kubeconfig as Talos does, packed.
+func (n *fakeNode) Kubeconfig(_ *emptypb.Empty, stream grpc.ServerStreamingServer[commonapi.Data]) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+
+	n.calls = append(n.calls, "Kubeconfig")
+	if n.refuse != nil {
+		return n.refuse
+	}
+	var packed bytes.Buffer
+	gz := gzip.NewWriter(&packed)
+	archive := tar.NewWriter(gz)
+	err := archive.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "kubeconfig", Size: int64(len(n.kubeconfig)), Mode: 0o600})
+	if err == nil {
+		_, err = archive.Write([]byte(n.kubeconfig))
+	}
+	if err := errors.Join(err, archive.Close(), gz.Close()); err != nil {
+		return err
+	}
+
+	return stream.Send(&commonapi.Data{Bytes: packed.Bytes()})
 }
 
 func (*fakeNode) Disks(context.Context, *emptypb.Empty) (*storageapi.DisksResponse, error) {
@@ -52,8 +95,12 @@ func (n *fakeNode) ApplyConfiguration(
 	n.mu.Lock()
 	defer n.mu.Unlock()
 
+	n.calls = append(n.calls, fmt.Sprintf("ApplyConfiguration %s dry run: %t %x", r.GetMode(), r.GetDryRun(), sha256.Sum256(r.GetData())))
 	if n.refuse != nil {
 		return nil, n.refuse
+	}
+	if r.GetDryRun() {
+		return &machineapi.ApplyConfigurationResponse{Messages: []*machineapi.ApplyConfiguration{{Mode: n.dry}}}, nil
 	}
 	n.applied = append(n.applied, r.GetMode().String()+" "+string(r.GetData()))
 

@@ -26,7 +26,7 @@ func (p *provider) Update(ctx context.Context, req plugin.UpdateRequest) (plugin
 		if r.Recompute != nil {
 			unknown = append(unknown, r.Recompute(op.Changes)...)
 		}
-		props, err := p.plan(ctx, r, op, req.NewInputs, req.OldOutputs, unknown)
+		props, err := p.plan(ctx, r, t, op, req.NewInputs, req.OldOutputs, unknown)
 		return plugin.UpdateResponse{Properties: props}, err
 	}
 
@@ -51,7 +51,7 @@ func (p *provider) Update(ctx context.Context, req plugin.UpdateRequest) (plugin
 
 	props, err := r.checked(t, base, out)
 
-	return plugin.UpdateResponse{Properties: props}, err
+	return plugin.UpdateResponse{Properties: r.identified(props, resource.NewProperty(op.ID))}, err
 }
 
 // Read tells what the resource is now.
@@ -91,6 +91,7 @@ func (p *provider) Read(ctx context.Context, req plugin.ReadRequest) (plugin.Rea
 		return plugin.ReadResponse{}, err
 	}
 
+	props = r.identified(props, resource.NewProperty(op.ID))
 	props = KeepSecrets(resource.NewProperty(props), resource.NewProperty(req.State)).ObjectValue()
 	inputs := inputsFrom(t.args, req.Inputs, props, len(req.State) == 0)
 

@@ -14,8 +14,10 @@ import (
 
 // Problems collects what is wrong with the inputs of one resource.
 type Problems struct {
-	name  string
-	found []plugin.CheckFailure
+	name      string
+	framework bool
+	refused   error
+	found     []plugin.CheckFailure
 }
 
 // NewProblems starts a list for the resource called name.
@@ -28,6 +30,13 @@ func (p *Problems) Add(path Path, format string, args ...any) {
 		Property: resource.PropertyKey(path.String()),
 		Reason:   fmt.Sprintf("%s. Examine values at '%s'.", reason, Path{p.name}.String()+"."+path.String()),
 	})
+}
+
+// Refuse ends the check with an error instead of a list of problems.
+func (p *Problems) Refuse(err error) {
+	if p.refused == nil {
+		p.refused = err
+	}
 }
 
 // Failures are the problems in the order in which they were found.
@@ -88,7 +97,25 @@ func scalar(t *Type, v resource.PropertyValue) bool {
 }
 
 func (p *Problems) wrongType(t *Type, v resource.PropertyValue, path Path) {
+	if p.framework {
+		p.Refuse(fmt.Errorf("cannot encode resource inputs to call ValidateResourceConfig: objectEncoder failed on "+
+			"property %q: %s", snake(path.String()), t.expected(v)))
+
+		return
+	}
 	p.Add(path, "expected %s type, got %s type", t, v.TypeString())
+}
+
+// expected says what another value should have been.
+func (t *Type) expected(v resource.PropertyValue) string {
+	switch t.Kind {
+	case List:
+		return "Expected an Array PropertyValue"
+	case String:
+		return "Expected a string, got: " + v.String()
+	}
+
+	return "Expected " + t.String()
 }
 
 func (p *Problems) typecheckObject(t *Type, v resource.PropertyValue, path Path) {
@@ -103,6 +130,9 @@ func (p *Problems) typecheckObject(t *Type, v resource.PropertyValue, path Path)
 		}
 
 		f, ok := t.Field(string(k))
+		if !ok && p.framework {
+			continue
+		}
 		if !ok {
 			p.Add(path.With(string(k)), "Invalid or unknown key%s", t.suggest(string(k)))
 			continue
@@ -112,7 +142,14 @@ func (p *Problems) typecheckObject(t *Type, v resource.PropertyValue, path Path)
 	}
 
 	for _, f := range t.Fields {
-		if f.Required && !present(v.ObjectValue()[resource.PropertyKey(f.Name)]) {
+		if !f.Required || present(v.ObjectValue()[resource.PropertyKey(f.Name)]) {
+			continue
+		}
+		if p.framework {
+			p.found = append(p.found, plugin.CheckFailure{
+				Reason: fmt.Sprintf("Missing required property '%s'", path.With(f.Name)),
+			})
+		} else {
 			p.Add(path.With(f.Name),
 				"Missing required argument. The argument %q is required, but no definition was found", snake(f.Name))
 		}

@@ -24,9 +24,13 @@ func (p *provider) Check(_ context.Context, req plugin.CheckRequest) (plugin.Che
 	}
 
 	problems := NewProblems(req.URN.Name())
+	problems.framework = r.Framework
 	problems.Typecheck(t.args, resource.NewProperty(req.News), nil)
+	if problems.refused != nil {
+		return plugin.CheckResponse{}, problems.refused
+	}
 	if len(problems.found) > 0 {
-		return plugin.CheckResponse{Properties: req.News, Failures: problems.Failures()}, nil
+		return plugin.CheckResponse{Properties: r.guarded(req.News), Failures: problems.Failures()}, nil
 	}
 
 	in := r.Defaults.apply(t.args, resource.NewProperty(req.News), nil).ObjectValue()
@@ -37,8 +41,20 @@ func (p *provider) Check(_ context.Context, req plugin.CheckRequest) (plugin.Che
 	if r.Validate != nil {
 		r.Validate(problems, TreeOf(in))
 	}
+	if problems.refused != nil {
+		return plugin.CheckResponse{}, problems.refused
+	}
 
-	return plugin.CheckResponse{Properties: in, Failures: problems.Failures()}, nil
+	return plugin.CheckResponse{Properties: r.guarded(in), Failures: problems.Failures()}, nil
+}
+
+// guarded are checked inputs, secret where the provider makes them so.
+func (r *Resource) guarded(in resource.PropertyMap) resource.PropertyMap {
+	if !r.Framework {
+		return in
+	}
+
+	return MarkSecrets(in, r.Secrets)
 }
 
 // autoname gives a name to a resource without one, and keeps the one it got before.
@@ -148,7 +164,7 @@ func (r *Resource) namedByHand(op *Op) bool {
 
 // plan is the outputs as a preview knows them.
 func (p *provider) plan(
-	ctx context.Context, r *Resource, op *Op, in, old resource.PropertyMap, unknown []string,
+	ctx context.Context, r *Resource, t types, op *Op, in, old resource.PropertyMap, unknown []string,
 ) (resource.PropertyMap, error) {
 	var known Tree
 	if r.Plan != nil {
@@ -167,7 +183,29 @@ func (p *provider) plan(
 
 	unknown = slices.DeleteFunc(unknown, func(name string) bool { return known[name] != nil })
 
-	return r.planned(in, old, known, unknown), nil
+	props := r.planned(in, old, known, unknown)
+	for k := range props {
+		if _, ok := t.state.Field(string(k)); !ok && (k != idKey || !r.Framework) {
+			delete(props, k) // an input that is no output
+		}
+	}
+
+	if op.ID == "" {
+		return r.identified(props, resource.MakeComputed(resource.NewProperty(""))), nil
+	}
+
+	return r.identified(props, resource.NewProperty(op.ID)), nil
+}
+
+const idKey = resource.PropertyKey("id")
+
+// identified are outputs with the id that the newer SDK keeps among them.
+func (r *Resource) identified(props resource.PropertyMap, id resource.PropertyValue) resource.PropertyMap {
+	if _, have := props[idKey]; r.Framework && props != nil && !have {
+		props[idKey] = id
+	}
+
+	return props
 }
 
 // Create makes the resource; in a preview it tells what is known of it.
@@ -182,7 +220,7 @@ func (p *provider) Create(ctx context.Context, req plugin.CreateRequest) (plugin
 			Conn: p.conn, URN: req.URN, Name: req.URN.Name(),
 			In: TreeOf(req.Properties), Unknown: unknowns(req.Properties),
 		}
-		props, err := p.plan(ctx, r, op, req.Properties, nil, slices.Clone(r.Computed))
+		props, err := p.plan(ctx, r, t, op, req.Properties, nil, slices.Clone(r.Computed))
 		return plugin.CreateResponse{Properties: props}, err
 	}
 
@@ -206,5 +244,5 @@ func (p *provider) Create(ctx context.Context, req plugin.CreateRequest) (plugin
 
 	props, err := r.checked(t, req.Properties, out)
 
-	return plugin.CreateResponse{ID: resource.ID(id), Properties: props}, err
+	return plugin.CreateResponse{ID: resource.ID(id), Properties: r.identified(props, resource.NewProperty(id))}, err
 }

@@ -37,7 +37,7 @@ func (r *Resource) outputs(base resource.PropertyMap, out Tree) resource.Propert
 func (r *Resource) checked(t types, base resource.PropertyMap, out Tree) (resource.PropertyMap, error) {
 	props := r.outputs(base, out)
 	for k := range props {
-		if _, ok := t.state.Field(string(k)); !ok {
+		if _, ok := t.state.Field(string(k)); !ok && (k != idKey || !r.Framework) {
 			delete(props, k) // an input that is no output
 			if _, made := out[string(k)]; made {
 				return nil, fmt.Errorf("the stand-in returned %q, which the SDK does not have", k)
@@ -47,7 +47,10 @@ func (r *Resource) checked(t types, base resource.PropertyMap, out Tree) (resour
 
 	problems := NewProblems("state")
 	for k, v := range props {
-		f, _ := t.state.Field(string(k))
+		f, ok := t.state.Field(string(k))
+		if !ok {
+			continue // the id
+		}
 		problems.Typecheck(optional(f.Type), v, Path{string(k)})
 	}
 	if found := problems.Failures(); len(found) > 0 {

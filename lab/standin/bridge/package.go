@@ -49,6 +49,10 @@ type Resource struct {
 	Replace []string
 	// AutoName is the property that gets "<logical name>-<7 hex>" when it is left out.
 	AutoName string
+	// Framework: it is made with the newer of Terraform's two SDKs, whose bridge checks otherwise: it
+	// takes keys that it does not know, says nothing of where something is missing, refuses wrong types
+	// without ado, and makes inputs secret itself.
+	Framework bool
 	// KeepsFailedUpdate: a failed update leaves the new values in the state, as the older of
 	// Terraform's two SDKs does. The next run sees no difference; a refresh does.
 	KeepsFailedUpdate bool

@@ -5,7 +5,6 @@ package talos
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -22,24 +21,23 @@ const stagedIfReboot = "staged_if_needing_reboot"
 func configurationApply() *bridge.Resource {
 	return &bridge.Resource{
 		Args: &machine.ConfigurationApplyArgs{}, State: machine.ConfigurationApply{},
-		Secrets:  []string{"clientConfiguration.clientKey", "machineConfiguration", "machineConfigurationInput"},
-		Computed: []string{"applyMode", "endpoint", "machineConfiguration", "resolvedApplyMode"},
-		Validate: validateApply,
+		Framework: true,
+		Secrets:   []string{"clientConfiguration.clientKey", "machineConfiguration", "machineConfigurationInput"},
+		Computed:  []string{"applyMode", "endpoint", "machineConfiguration", "resolvedApplyMode"},
+		Validate:  validateApply,
 		Recompute: func([]bridge.Change) []string {
 			return []string{"machineConfiguration", "resolvedApplyMode", "endpoint"}
 		},
 		Plan: planApply,
 		Create: func(ctx context.Context, op *bridge.Op) (string, bridge.Tree, error) {
 			out, err := apply(ctx, op, "timeouts.create")
-			if err = errors.Join(err, turnaround(op.In)); err != nil {
+			if err != nil {
 				return "", nil, err
 			}
 			return "machine_configuration_apply", out, nil
 		},
 		Update: func(ctx context.Context, op *bridge.Op) (bridge.Tree, error) {
-			out, err := apply(ctx, op, "timeouts.update")
-
-			return out, errors.Join(err, turnaround(op.In))
+			return apply(ctx, op, "timeouts.update")
 		},
 		Delete: resetOnDestroy,
 	}
@@ -60,17 +58,17 @@ func validateApply(p *bridge.Problems, in bridge.Tree) {
 func patched(in bridge.Tree) (string, error) {
 	patches, err := configpatcher.LoadPatches(in.Strs("configPatches"))
 	if err != nil {
-		return "", fmt.Errorf("Error loading config patches: %w", err) //nolint:staticcheck // the plugin's text
+		return "", fmt.Errorf("Error loading config patches - %w", err) //nolint:staticcheck // the plugin's text
 	}
 
 	out, err := configpatcher.Apply(configpatcher.WithBytes([]byte(in.Str("machineConfigurationInput"))), patches)
 	if err != nil {
-		return "", fmt.Errorf("Error applying config patches: %w", err) //nolint:staticcheck // the plugin's text
+		return "", fmt.Errorf("Error applying config patches - %w", err) //nolint:staticcheck // the plugin's text
 	}
 
 	text, err := out.Bytes()
 	if err != nil {
-		return "", fmt.Errorf("Error converting config to bytes: %w", err) //nolint:staticcheck // the plugin's text
+		return "", fmt.Errorf("Error converting config to bytes - %w", err) //nolint:staticcheck // the plugin's text
 	}
 
 	return string(text), nil
@@ -78,7 +76,7 @@ func patched(in bridge.Tree) (string, error) {
 
 // planApply tells a preview what will be applied. Only staged_if_needing_reboot asks the node.
 func planApply(ctx context.Context, op *bridge.Op) (bridge.Tree, error) {
-	out := bridge.Tree{"applyMode": modeOf(op.In)}
+	out := merged(bridge.Tree{"applyMode": modeOf(op.In)}, onDestroy(op.In))
 	if op.Unknown["node"] || op.Unknown["endpoint"] {
 		return out, nil
 	}
@@ -96,6 +94,15 @@ func planApply(ctx context.Context, op *bridge.Op) (bridge.Tree, error) {
 	out["resolvedApplyMode"] = resolveMode(ctx, op, text)
 
 	return out, nil
+}
+
+// onDestroy is the block of that name with its defaults, where there is one.
+func onDestroy(in bridge.Tree) bridge.Tree {
+	if !in.Has("onDestroy") {
+		return nil
+	}
+
+	return bridge.Tree{"onDestroy": merged(bridge.Tree{"reset": false, "graceful": true, "reboot": false}, in.Sub("onDestroy"))}
 }
 
 func modeOf(in bridge.Tree) string {
@@ -176,8 +183,10 @@ func apply(ctx context.Context, op *bridge.Op, timeoutAt string) (bridge.Tree, e
 		return nil, fmt.Errorf("Error applying configuration: %w", err) //nolint:staticcheck // the plugin's text
 	}
 
-	return bridge.Tree{
+	out := bridge.Tree{
 		"applyMode": modeOf(op.In), "resolvedApplyMode": mode,
 		"endpoint": t.endpoint, "machineConfiguration": text,
-	}, nil
+	}
+
+	return merged(out, onDestroy(op.In)), turnaround(op.In)
 }

@@ -17,6 +17,7 @@ import (
 func bootstrap() *bridge.Resource {
 	return &bridge.Resource{
 		Args: &machine.BootstrapArgs{}, State: machine.Bootstrap{},
+		Framework: true,
 		Secrets:   []string{"clientConfiguration.clientKey"},
 		Computed:  []string{"endpoint"},
 		Validate:  validTimeouts,

@@ -5,7 +5,6 @@ package talos
 
 import (
 	"encoding/base64"
-	"fmt"
 	"time"
 
 	"github.com/siderolabs/crypto/x509"
@@ -46,7 +45,7 @@ type decoder struct {
 func (d *decoder) bytes(path string) []byte {
 	b, err := base64.StdEncoding.DecodeString(d.from.Str(path))
 	if err != nil && d.err == nil {
-		d.err = fmt.Errorf("machineSecrets.%s: %w", path, err)
+		d.err = err
 	}
 
 	return b

@@ -36,7 +36,7 @@ func clientConfig(name string, t bridge.Tree) (*clientconfig.Config, error) {
 		Crt: d.bytes("clientCertificate"), Key: d.bytes("clientKey"),
 	})
 	if d.err != nil {
-		return nil, fmt.Errorf("reading clientConfiguration: %w", d.err)
+		return nil, d.err
 	}
 
 	return cfg, nil
@@ -51,7 +51,7 @@ type target struct {
 func targetOf(in bridge.Tree) (target, error) {
 	cfg, err := clientConfig("dynamic", in.Sub("clientConfiguration"))
 	if err != nil {
-		return target{}, err
+		return target{}, fmt.Errorf("Error converting config to talos client config: %w", err) //nolint:staticcheck // the plugin's text
 	}
 
 	return target{endpoint: endpointOf(in), node: in.Str("node"), config: cfg}, nil
@@ -139,7 +139,10 @@ func turnaround(in bridge.Tree) error {
 	}
 
 	return errors.New(`failed recovering value for turnaround check: Data integrity error: "__pulumi_raw_state_delta" ` +
-		"does not apply cleanly to the resource state")
+		"does not apply cleanly to the resource state\n\nIf you are editing the state manually, try removing the " +
+		"\"__pulumi_raw_state_delta\" key and run Pulumi again.\n\nIf no manual state edits were involved, please report " +
+		"this as a bug\n\n    https://github.com/pulumi/pulumi-terraform-bridge/issues\n\nDetail: rawStateRecoverNatural " +
+		"cannot process Object values due to map vs object confusion")
 }
 
 func validTimeouts(p *bridge.Problems, in bridge.Tree) {

@@ -21,24 +21,35 @@ const defaultRenewal = "720h"
 func kubeconfig() *bridge.Resource {
 	return &bridge.Resource{
 		Args: &cluster.KubeconfigArgs{}, State: cluster.Kubeconfig{},
+		Framework: true,
 		Secrets: []string{
 			"clientConfiguration.clientKey", "kubeconfigRaw", "kubernetesClientConfiguration.clientKey",
 		},
 		Computed: []string{
 			"certificateRenewalDuration", "endpoint", "kubeconfigRaw", "kubernetesClientConfiguration",
 		},
-		Validate: func(p *bridge.Problems, in bridge.Tree) {
-			validTimeouts(p, in)
-			if _, err := time.ParseDuration(renewalOf(in)); err != nil {
-				p.Add(bridge.Path{"certificateRenewalDuration"}, "failed to parse certificate renewal duration: %s", err)
+		Validate: validTimeouts,
+		// The duration is read when there is a certificate to compare it with.
+		Refuse: func(op *bridge.Op) error {
+			if _, err := time.ParseDuration(renewalOf(op.In)); err != nil {
+				return fmt.Errorf("failed to parse certificate renewal duration in plan - %w", err)
 			}
+
+			return nil
 		},
 		Recompute: func([]bridge.Change) []string { return []string{"endpoint"} },
-		Plan:      planEndpoint,
-		Stale:     staleKubeconfig,
+		Plan: func(ctx context.Context, op *bridge.Op) (bridge.Tree, error) {
+			out, err := planEndpoint(ctx, op)
+
+			return merged(out, bridge.Tree{"certificateRenewalDuration": renewalOf(op.In)}), err
+		},
+		Stale: staleKubeconfig,
 		Create: func(ctx context.Context, op *bridge.Op) (string, bridge.Tree, error) {
 			out, name, err := fetchKubeconfig(ctx, op.In, "timeouts.create")
-			if err = errors.Join(err, turnaround(op.In)); err != nil {
+			if err != nil {
+				return "", nil, err
+			}
+			if err := turnaround(op.In); err != nil {
 				return "", nil, err
 			}
 			out["certificateRenewalDuration"] = renewalOf(op.In)
@@ -126,16 +137,14 @@ func fetchKubeconfig(ctx context.Context, in bridge.Tree, timeoutAt string) (bri
 }
 
 func parseKubeconfig(raw []byte) (bridge.Tree, string, error) {
-	broken := errors.New("failed to parse kubeconfig") // the cause would quote it
-
 	k, err := clientcmd.Load(raw)
 	if err != nil {
-		return nil, "", broken
+		return nil, "", fmt.Errorf("failed to parse kubeconfig: %w", err)
 	}
 
 	current := k.Contexts[k.CurrentContext]
 	if current == nil || k.Clusters[current.Cluster] == nil || k.AuthInfos[current.AuthInfo] == nil {
-		return nil, "", broken
+		return nil, "", errors.New("failed to parse kubeconfig") // the plugin itself ends here
 	}
 	c, auth := k.Clusters[current.Cluster], k.AuthInfos[current.AuthInfo]
 

@@ -17,25 +17,25 @@ import (
 func schematicResource() *bridge.Resource {
 	return &bridge.Resource{
 		Args: &imagefactory.SchematicArgs{}, State: imagefactory.Schematic{},
+		Framework: true,
+		Recompute: func([]bridge.Change) []string { return []string{"id"} },
 		Create: func(ctx context.Context, op *bridge.Op) (string, bridge.Tree, error) {
-			id, err := postSchematic(ctx, op)
+			id, err := postSchematic(ctx, op, "create")
 			if err != nil {
-				return "", nil, fmt.Errorf("failed to create schematic: %w", err)
+				return "", nil, err
 			}
 			return id, nil, nil
 		},
 		// Another schematic is registered, but an update cannot give the resource another id: as with
-		// the genuine plugin it keeps the first one's.
+		// the genuine plugin it keeps the first one's, and the new one's stands among its outputs.
 		Update: func(ctx context.Context, op *bridge.Op) (bridge.Tree, error) {
-			if _, err := postSchematic(ctx, op); err != nil {
-				return nil, fmt.Errorf("failed to update schematic: %w", err)
-			}
-			return nil, nil //nolint:nilnil // the outputs are the inputs
+			id, err := postSchematic(ctx, op, "update")
+			return bridge.Tree{"id": id}, err
 		},
 	}
 }
 
-func postSchematic(ctx context.Context, op *bridge.Op) (string, error) {
+func postSchematic(ctx context.Context, op *bridge.Op, what string) (string, error) {
 	s, err := sessionOf(op)
 	if err != nil {
 		return "", err
@@ -46,5 +46,10 @@ func postSchematic(ctx context.Context, op *bridge.Op) (string, error) {
 		return "", fmt.Errorf("failed to unmarshal schematic: %w", err)
 	}
 
-	return s.factory.SchematicCreate(ctx, wanted)
+	id, err := s.factory.SchematicCreate(ctx, wanted)
+	if err != nil {
+		return "", fmt.Errorf("failed to %s schematic: %w", what, err)
+	}
+
+	return id, nil
 }

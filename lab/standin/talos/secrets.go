@@ -41,12 +41,13 @@ func secretLeaves() []string {
 func machineSecrets() *bridge.Resource {
 	return &bridge.Resource{
 		Args: &machine.SecretsArgs{}, State: machine.Secrets{},
-		Secrets:  secretLeaves(),
-		Computed: []string{"clientConfiguration", "machineSecrets", "talosVersion"},
+		Framework: true,
+		Secrets:   secretLeaves(),
+		Computed:  []string{"clientConfiguration", "machineSecrets", "talosVersion"},
 		Validate: func(p *bridge.Problems, in bridge.Tree) {
 			if v := in.Str("talosVersion"); v != "" {
 				if _, err := config.ParseContractFromVersion(v); err != nil {
-					p.Add(bridge.Path{"talosVersion"}, "Invalid version. %s", err)
+					p.Refuse(fmt.Errorf("Invalid version: %w", err)) //nolint:staticcheck // the plugin's text
 				}
 			}
 		},
@@ -62,6 +63,8 @@ func machineSecrets() *bridge.Resource {
 			}
 			return nil
 		},
+		// What another version may make anew is not known until it is written down.
+		Recompute: func([]bridge.Change) []string { return []string{"clientConfiguration", "machineSecrets"} },
 		Plan: func(_ context.Context, op *bridge.Op) (bridge.Tree, error) {
 			if op.Unknown["talosVersion"] {
 				return nil, nil //nolint:nilnil // nothing is known
