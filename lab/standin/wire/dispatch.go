@@ -57,7 +57,12 @@ func (dispatcher) CheckConfig(
 func (dispatcher) DiffConfig(
 	ctx context.Context, q *pulumirpc.DiffRequest,
 ) (*pulumirpc.DiffResponse, error) {
-	return forward(ctx, q, pulumirpc.ResourceProviderServer.DiffConfig)
+	r, err := forward(ctx, q, pulumirpc.ResourceProviderServer.DiffConfig)
+	if err != nil {
+		return nil, err
+	}
+
+	return detailed(r), nil
 }
 
 func (dispatcher) Configure(
@@ -87,7 +92,25 @@ func (dispatcher) Check(
 func (dispatcher) Diff(
 	ctx context.Context, q *pulumirpc.DiffRequest,
 ) (*pulumirpc.DiffResponse, error) {
-	return forward(ctx, q, pulumirpc.ResourceProviderServer.Diff)
+	r, err := forward(ctx, q, pulumirpc.ResourceProviderServer.Diff)
+	if err != nil {
+		return nil, err
+	}
+
+	return detailed(r), nil
+}
+
+// detailed says what the SDK's server leaves out: that a detailed diff is there, without which the engine
+// shows that a resource changes and not what, and which deletions replace.
+func detailed(r *pulumirpc.DiffResponse) *pulumirpc.DiffResponse {
+	r.HasDetailedDiff = len(r.GetDetailedDiff()) > 0
+	for _, path := range r.GetReplaces() {
+		if d := r.GetDetailedDiff()[path]; d.GetKind() == pulumirpc.PropertyDiff_DELETE {
+			d.Kind = pulumirpc.PropertyDiff_DELETE_REPLACE
+		}
+	}
+
+	return r
 }
 
 func (dispatcher) Create(
