@@ -20,7 +20,7 @@ import (
 // load reads the stack's configuration as Pulumi hands it over; everything wrong with it is in the
 // error.
 func load() (*stack.Stack, error) {
-	source := stack.Source{Project: os.Getenv(pulumi.EnvProject), Stack: os.Getenv(pulumi.EnvStack), Dir: projectDir()}
+	source := stack.Source{Project: os.Getenv(pulumi.EnvProject), Stack: os.Getenv(pulumi.EnvStack), Dir: projectDir(), Environment: os.Getenv}
 	if err := fromEnv(pulumi.EnvConfig, &source.Values); err != nil {
 		return nil, err
 	}

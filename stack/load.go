@@ -40,6 +40,9 @@ type Source struct {
 	Values map[string]string
 	// SecretKeys are the keys that hold a secret somewhere, as in PULUMI_CONFIG_SECRET_KEYS.
 	SecretKeys []string
+	// Environment looks up the variables that the Proxmox provider takes its access from, such as
+	// [os.Getenv]; nil where the hosts are not asked for anything, and access is nobody's concern.
+	Environment func(name string) string
 }
 
 // Stack is a stack file, read and expanded.
@@ -78,7 +81,7 @@ func Load(s Source) (*Stack, error) {
 	d.decodeStruct("", mappingOf(values), reflect.ValueOf(&f).Elem())
 	d.refuseLostSecrets(values)
 	config, e := expand(f)
-	config, problems := d.judge(config, e, s.readFile)
+	config, problems := d.judge(config, e, s)
 	if file != nil {
 		problems.Map(func(p check.Problem) check.Problem {
 			p.Line = file.lineOf(p.Path)
@@ -131,7 +134,7 @@ func mappingOf(values map[string]*yaml.Node) *yaml.Node {
 
 // judge completes the configuration and gathers the problems of reading, of expansion and of the rules. Rules about values that
 // could not be read are left out, and a problem is told where its value is written.
-func (d *decoder) judge(c spec.Config, e *expansion, readFile func(string) ([]byte, error)) (spec.Config, *check.List) {
+func (d *decoder) judge(c spec.Config, e *expansion, s Source) (spec.Config, *check.List) {
 	all := &check.List{}
 	for _, p := range d.problems.Problems() {
 		all.Add(p)
@@ -150,7 +153,10 @@ func (d *decoder) judge(c spec.Config, e *expansion, readFile func(string) ([]by
 		if unknown != nil {
 			break // which extensions there are depends on the version
 		}
-		image.Validate(check.Key("images", name), complete.Images[name], *complete.Talos.Version, readFile, &ofConfig)
+		image.Validate(check.Key("images", name), complete.Images[name], *complete.Talos.Version, s.readFile, &ofConfig)
+	}
+	if s.Environment != nil {
+		complete.Proxmox.CheckAccess(s.Environment, &ofConfig)
 	}
 	for _, p := range ofConfig.Problems() {
 		if d.isBroken(p.Path) {

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package spec
+
+import (
+	"cmp"
+
+	"github.com/talos-proxmox/talos-proxmox/internal/check"
+)
+
+// CheckAccess finds what is missing to reach Proxmox VE: the settings and the provider's environment
+// variables, which lookup knows, must give an address and credentials. The provider would say so only
+// after the first resources were made, and without naming the variables.
+func (p Proxmox) CheckAccess(lookup func(name string) string, l *check.List) {
+	// the provider reads each variable under two names
+	// (bpg/terraform-provider-proxmox 0.69.1, proxmoxtf/provider/provider.go)
+	env := func(name string) string { return cmp.Or(lookup("PROXMOX_VE_"+name), lookup("PM_VE_"+name)) }
+
+	if p.Endpoint == nil && env("ENDPOINT") == "" {
+		l.Addf("proxmox.endpoint", "is missing: write the API's address, https://<host>:8006, or set PROXMOX_VE_ENDPOINT")
+	}
+	token := env("API_TOKEN")
+	if p.APIToken == nil && token != "" && !tokenForm.MatchString(token) {
+		l.Addf("proxmox.apiToken", "PROXMOX_VE_API_TOKEN is not a token: set it to user@realm!name=uuid")
+	}
+	byToken := p.APIToken != nil || token != ""
+	byPassword := (p.Username != nil || env("USERNAME") != "") && (p.Password != nil || env("PASSWORD") != "")
+	byTicket := env("AUTH_TICKET") != "" && env("CSRF_PREVENTION_TOKEN") != ""
+	if !byToken && !byPassword && !byTicket {
+		l.Addf("proxmox.apiToken", "there are no credentials: set PROXMOX_VE_API_TOKEN to user@realm!name=uuid, or write "+
+			"apiToken, or username and password, as secrets; a preview asks no host, and any token of that form does for it")
+	}
+}
