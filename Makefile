@@ -99,6 +99,11 @@ drift: tools ## name what was changed by hand on the nodes of STACK; exit code 1
 	@go build -o bin/drift ./cmd/drift
 	@$(LAB) bin/drift -stack $(STACK) $(ARGS)
 
+.PHONY: adopt
+adopt: tools ## hand the VMs of a cluster that runs already to STACK, whose state does not know them
+	@go build -o bin/adopt ./cmd/adopt
+	@$(LAB) bin/adopt -stack $(STACK) $(ARGS)
+
 .PHONY: stop
 stop: ## stop the lab; its site stays on disk
 	@if [ -x bin/lab ]; then bin/lab stop; fi

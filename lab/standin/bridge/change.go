@@ -95,7 +95,7 @@ func (p *provider) Read(ctx context.Context, req plugin.ReadRequest) (plugin.Rea
 	props = KeepSecrets(resource.NewProperty(props), resource.NewProperty(req.State)).ObjectValue()
 	inputs := inputsFrom(t.args, req.Inputs, props, len(req.State) == 0)
 
-	return plugin.ReadResponse{ReadResult: plugin.ReadResult{ID: req.ID, Inputs: inputs, Outputs: props}}, nil
+	return plugin.ReadResponse{ReadResult: plugin.ReadResult{ID: resource.ID(op.ID), Inputs: inputs, Outputs: props}}, nil
 }
 
 // Delete removes the resource.

@@ -79,8 +79,8 @@ type Resource struct {
 	// Create returns the id, also with an error if something was made, and outputs that differ from
 	// or add to the inputs.
 	Create func(ctx context.Context, op *Op) (id string, out Tree, err error)
-	// Read returns the outputs as they are now, nil when the resource is gone. Without it the
-	// state is taken to be true.
+	// Read returns the outputs as they are now, nil when the resource is gone. An import may set the
+	// operation's ID to what the state has. Without Read the state is taken to be true.
 	Read func(ctx context.Context, op *Op) (Tree, error)
 	// Update returns outputs as Create does.
 	Update func(ctx context.Context, op *Op) (Tree, error)

@@ -20,13 +20,15 @@ func readVM(ctx context.Context, op *bridge.Op) (bridge.Tree, error) {
 		return nil, err
 	}
 
-	_, text, imported := strings.Cut(op.ID, "/") // an import names node/id
-	if !imported {
-		text = op.ID
+	if len(op.State) == 0 { // an import names node/id, the state has the id
+		var ok bool
+		if _, op.ID, ok = strings.Cut(op.ID, "/"); !ok {
+			return nil, fmt.Errorf("unexpected format of ID (%s), expected node/id", op.ID)
+		}
 	}
-	id, err := strconv.Atoi(text)
+	id, err := strconv.Atoi(op.ID)
 	if err != nil {
-		return nil, fmt.Errorf("unexpected format of ID (%s), expected node/id", op.ID)
+		return nil, fmt.Errorf("strconv.Atoi: parsing %q: invalid syntax", op.ID)
 	}
 
 	node, err := a.nodeOfVM(ctx, id)

@@ -31,6 +31,8 @@ func bootstrap() *bridge.Resource {
 		// An import takes any id: it says that the cluster has been bootstrapped already.
 		Read: func(_ context.Context, op *bridge.Op) (bridge.Tree, error) {
 			if op.State == nil {
+				op.ID = "machine_bootstrap"
+
 				return bridge.Tree{}, nil
 			}
 			return op.State, nil

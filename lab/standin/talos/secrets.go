@@ -128,6 +128,7 @@ func readSecrets(_ context.Context, op *bridge.Op) (bridge.Tree, error) {
 	if bundle.Secrets.AESCBCEncryptionSecret != "" {
 		version = "v1.2"
 	}
+	op.ID = "machine_secrets"
 
 	return secretsOutputs(bundle, version)
 }

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+// Command adopt hands the VMs of a cluster that already runs to a stack whose state does not know them, so
+// that the stack's up takes them as they are instead of making them. It looks at every VM that up would
+// make: one that is there already, with the id, host, name, MAC addresses and disks that the stack says, is
+// written into the state; one that is not there is left to up; one that is another than the stack says is
+// refused, before anything is written. Nothing in Proxmox VE changes.
+//
+//	go run ./cmd/adopt [-dir DIRECTORY] [-config-file FILE] STACK
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/internal/proxmox"
+)
+
+func main() {
+	dir := flag.String("dir", ".", "the project directory")
+	file := flag.String("config-file", "", "the stack file; Pulumi.<stack>.yaml when empty")
+	name := flag.String("stack", "", "the stack")
+	flag.Parse()
+	if *name == "" {
+		*name = flag.Arg(0)
+	}
+	if *name == "" {
+		fmt.Fprintln(os.Stderr, "adopt: name a stack: go run ./cmd/adopt STACK")
+		os.Exit(1)
+	}
+	if err := run(context.Background(), engine{dir: *dir, stack: *name, file: *file}, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "adopt:", err)
+		os.Exit(1)
+	}
+}
+
+// run writes the stack's VMs that are there already into its state.
+func run(ctx context.Context, e engine, out io.Writer) error {
+	plan, err := e.plan(ctx)
+	if err != nil {
+		return err
+	}
+	if len(plan.machines) == 0 {
+		fmt.Fprintln(out, "there is nothing to adopt: up would make no VM")
+
+		return nil
+	}
+	client, err := proxmox.New(plan.provider.access())
+	if err != nil {
+		return err //nolint:wrapcheck // says everything
+	}
+
+	var problems check.List
+	var found []planned
+	for _, m := range plan.machines {
+		there, err := client.Inspect(ctx, m.id())
+		switch {
+		case err != nil:
+			return fmt.Errorf("VM %d: %w", m.id(), err)
+		case there == nil:
+			fmt.Fprintf(out, "VM %d of %s is not there: up will make it\n", m.id(), m.name())
+		default:
+			m.compare(*there, &problems)
+			found = append(found, m)
+		}
+	}
+	if err := problems.Err("nothing is adopted"); err != nil {
+		return err //nolint:wrapcheck // says everything
+	}
+	if len(found) == 0 {
+		return errors.New("none of the stack's VMs is there: nothing is adopted")
+	}
+	if err := e.importAll(ctx, plan.provider, found); err != nil {
+		return err
+	}
+	for _, m := range found {
+		fmt.Fprintf(out, "VM %d of %s is adopted\n", m.id(), m.name())
+	}
+
+	return nil
+}
+
+// importAll writes VMs, and the components that they belong to, into the state.
+func (e engine) importAll(ctx context.Context, p provider, found []planned) error {
+	text, err := json.Marshal(importFile(p, found))
+	if err != nil {
+		return fmt.Errorf("writing what to import: %w", err)
+	}
+	dir, err := os.MkdirTemp("", "adopt-*")
+	if err != nil {
+		return fmt.Errorf("writing what to import: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	file := filepath.Join(dir, "import.json")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		return fmt.Errorf("writing what to import: %w", err)
+	}
+	if _, err := e.output(ctx, "import", "--file", file, "--yes", "--skip-preview", "--generate-code=false", "--protect=false"); err != nil {
+		return err
+	}
+	// What the VMs are really like: the next preview shows every difference.
+	refresh := []string{"--yes", "--skip-preview"}
+	for _, m := range found {
+		refresh = append(refresh, "--target", m.urn)
+	}
+	_, err = e.output(ctx, "refresh", refresh...)
+
+	return err
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/internal/proxmox"
+)
+
+const (
+	machineType  = "proxmoxve:VM/virtualMachine:VirtualMachine"
+	providerType = "pulumi:providers:proxmoxve"
+	secretsType  = "talos:machine/secrets:Secrets" //nolint:gosec // G101: a type's name
+	// unknown stands in a plan for what only an up knows.
+	unknown = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
+)
+
+// plan is what of a preview concerns VMs.
+type plan struct {
+	provider provider
+	machines []planned
+}
+
+// planned is a VM that an up would make.
+type planned struct {
+	urn, parent string
+	inputs      map[string]any
+	// cd is the file in the CD drive, as it is now.
+	cd string
+}
+
+// readPlan reads what `pulumi preview --json` prints.
+func readPlan(text []byte) (plan, error) {
+	var preview struct {
+		Steps []struct {
+			Op  string `json:"op"`
+			URN string `json:"urn"`
+			New struct {
+				Type   string         `json:"type"`
+				Parent string         `json:"parent"`
+				Inputs map[string]any `json:"inputs"`
+			} `json:"newState"`
+		} `json:"steps"`
+	}
+	if err := json.Unmarshal(text, &preview); err != nil {
+		return plan{}, fmt.Errorf("reading the preview: %w", err)
+	}
+	var p plan
+	for _, step := range preview.Steps {
+		switch create := step.Op == "create"; {
+		case step.New.Type == providerType:
+			p.provider = provider{urn: step.URN, known: !create, inputs: step.New.Inputs, open: step.New.Inputs}
+		case create && step.New.Type == secretsType:
+			return plan{}, errors.New("the stack would make new secrets, with which nobody reaches the cluster: " +
+				"set cluster.adopted and cluster.secretsBundle")
+		case create && step.New.Type == machineType:
+			p.machines = append(p.machines, planned{urn: step.URN, parent: step.New.Parent, inputs: step.New.Inputs})
+		}
+	}
+	slices.SortFunc(p.machines, func(a, b planned) int { return strings.Compare(a.urn, b.urn) })
+
+	return p, nil
+}
+
+func (m planned) name() string { return m.text("name") }
+
+func (m planned) text(key string) string { s, _ := m.inputs[key].(string); return s }
+
+func (m planned) id() int { id, _ := m.inputs["vmId"].(float64); return int(id) }
+
+// blocks are a list of blocks among the inputs.
+func (m planned) blocks(key string) []map[string]any {
+	list, _ := m.inputs[key].([]any)
+	var all []map[string]any
+	for _, v := range list {
+		if block, ok := v.(map[string]any); ok {
+			all = append(all, block)
+		}
+	}
+
+	return all
+}
+
+// compare records everything by which a VM is another than the one that is planned, or has what up would
+// take away. It takes over what only the VM itself can say.
+func (m *planned) compare(is proxmox.Machine, problems *check.List) {
+	at := check.Join("nodes", m.name())
+	if is.Host != m.text("nodeName") {
+		problems.Addf(check.Join(at, "host"), "VM %d is on host %s, not %s: write that host", m.id(), is.Host, m.text("nodeName"))
+	}
+	if is.Name != m.name() {
+		problems.Addf(check.Join(at, "vmId"), "VM %d is named %q, not %q: give the node's own VM, or rename that VM", m.id(), is.Name, m.name())
+	}
+	var macs []string
+	for _, card := range m.blocks("networkDevices") {
+		mac, _ := card["macAddress"].(string)
+		macs = append(macs, strings.ToUpper(mac))
+	}
+	if !slices.Equal(is.MACs, macs) {
+		problems.Addf(check.Join(at, "networks"), "VM %d has the MAC addresses [%s], not [%s]: write each as its network's mac",
+			m.id(), strings.Join(is.MACs, " "), strings.Join(macs, " "))
+	}
+	var slots []string
+	for _, disk := range m.blocks("disks") {
+		slot, _ := disk["interface"].(string)
+		slots = append(slots, slot)
+	}
+	slices.Sort(slots)
+	slices.Sort(is.Disks)
+	if !slices.Equal(is.Disks, slots) {
+		problems.Addf(check.Join(at, "disks"), "VM %d has the disks [%s], not [%s]: write what is there",
+			m.id(), strings.Join(is.Disks, " "), strings.Join(slots, " "))
+	}
+	if cd, ok := m.inputs["cdrom"].(map[string]any); ok && cd["fileId"] == unknown {
+		slot, _ := cd["interface"].(string)
+		cd["fileId"] = is.CDs[slot]
+	}
+	if path := findUnknown("", m.inputs); path != "" {
+		problems.Addf(at, "%s of VM %d is known only once up has run: such a node cannot be adopted", path, m.id())
+	}
+}
+
+// findUnknown is the path of the first value that only an up knows.
+func findUnknown(path string, v any) string {
+	switch v := v.(type) {
+	case string:
+		if v == unknown {
+			return path
+		}
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			if found := findUnknown(check.Join(path, key), v[key]); found != "" {
+				return found
+			}
+		}
+	case []any:
+		for i, e := range v {
+			if found := findUnknown(check.Index(path, i), e); found != "" {
+				return found
+			}
+		}
+	}
+
+	return ""
+}

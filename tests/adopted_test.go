@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package tests_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/siderolabs/talos/pkg/machinery/config/configloader"
+	"github.com/siderolabs/talos/pkg/machinery/config/generate/secrets"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"gopkg.in/yaml.v3"
+)
+
+// TestAClusterIsAdopted forgets all that Pulumi knew of a cluster and takes the cluster over again, with
+// its secrets and the ids of its VMs: nothing restarts, etcd is not started again, and from there it is
+// as any other cluster.
+func TestAClusterIsAdopted(t *testing.T) {
+	heavy(t)
+	t.Parallel()
+	s := newSite(t)
+	s.adopts()
+}
+
+// TestAClusterIsAdoptedWithGenuinePlugins does the same with the providers' own plugins.
+func TestAClusterIsAdoptedWithGenuinePlugins(t *testing.T) {
+	heavy(t)
+	genuine(t)
+	s := newSite(t)
+	s.providers = "real"
+	s.adopts()
+}
+
+func (s *site) adopts() {
+	t := s.t
+	configs := filepath.Join(t.TempDir(), "machines")
+	keep := "  talos-proxmox:output: {machineConfigDirectory: " + configs + "}\n  talos-proxmox:lifecycle:\n"
+	s.up("small", s.small("  talos-proxmox:lifecycle:\n", keep))
+	s.must("pulumi", "stack", "rm", "small", "--force", "--yes", "--preserve-config")
+	before := s.status()
+
+	bundle := bundleOf(t, filepath.Join(configs, "cp-1.yaml"))
+	adopted := func(edits ...string) string {
+		file := s.small(append([]string{"    name: small\n", "    name: small\n    adopted: true\n"}, edits...)...)
+		s.must("sh", "-c", "pulumi config set --stack small --config-file "+file+" --secret --path talos-proxmox:cluster.secretsBundle <"+bundle)
+
+		return file
+	}
+
+	s.create("small")
+	adopt := s.build("cmd/adopt")
+	stranger := s.try(adopt, "-stack", "small", "-config-file", adopted("cp-3: {role", "cp-4: {role"))
+	assert.NotZero(t, stranger.code)
+	assert.Contains(t, stranger.all(), `nodes.cp-4.vmId: VM 303 is named "cp-3", not "cp-4": give the node's own VM, or rename that VM`)
+
+	file := adopted()
+	taken := s.must(adopt, "-stack", "small", "-config-file", file)
+	require.Equal(t, "VM 301 of cp-1 is adopted\nVM 302 of cp-2 is adopted\nVM 303 of cp-3 is adopted\n", taken.stdout)
+	for urn, edit := range s.planned("small", file) {
+		assert.NotContains(t, edit.Op, "replace", urn)
+		if strings.Contains(urn, "$proxmoxve:VM/") {
+			assert.Equal(t, "update", edit.Op, urn)
+			for _, property := range edit.Changed {
+				assert.Truef(t, strings.HasPrefix(property, "cdrom"), "%s: %s: all that is unknown is the image, which is downloaded", urn, property)
+			}
+		}
+	}
+
+	started := time.Now()
+	c := s.up("small", file)
+	assert.Equal(t, before, s.status())
+	happened := s.trace(started)
+	assert.Empty(t, happened.of("talos.bootstrap", "talos.upgrade", "talos.reboot", "node.down"), "nothing goes down")
+	for object, what := range happened.touched() {
+		assert.NotContainsf(t, strings.Join(what, " "), "pve.qm", "%s is not stopped, started or made", object)
+	}
+	c.isSettled()
+
+	started = time.Now()
+	s.up("small", adopted("memory: 2048", "memory: 3072"))
+	s.passesTheGate(started, 1)
+	s.down(started, "10.30.0.1", "10.30.0.2", "10.30.0.3")
+	assert.True(t, s.status().Clusters[0].Healthy)
+}
+
+// bundleOf is the secrets bundle that a control plane's configuration holds, as "talosctl gen secrets
+// --from-controlplane-config" makes it.
+func bundleOf(t *testing.T, path string) string {
+	t.Helper()
+	config, err := configloader.NewFromFile(path)
+	require.NoError(t, err)
+	text, err := yaml.Marshal(secrets.NewBundleFromConfig(secrets.NewClock(), config))
+	require.NoError(t, err)
+	file := filepath.Join(t.TempDir(), "secrets.yaml")
+	require.NoError(t, os.WriteFile(file, text, 0o600))
+
+	return file
+}
+
+// planned is what a preview says of a resource.
+type planned struct {
+	Op      string
+	Changed []string // properties
+}
+
+// planned are the resources that a preview changes, by URN.
+func (s *site) planned(stack, file string) map[string]planned {
+	s.t.Helper()
+	r := s.must("pulumi", "preview", "--stack", stack, "--config-file", file, "--json", "--non-interactive")
+	var preview struct {
+		Steps []struct {
+			Op   string   `json:"op"`
+			URN  string   `json:"urn"`
+			Diff []string `json:"diffReasons"`
+		} `json:"steps"`
+	}
+	require.NoError(s.t, json.Unmarshal([]byte(r.stdout), &preview))
+	found := map[string]planned{}
+	for _, step := range preview.Steps {
+		found[step.URN] = planned{Op: step.Op, Changed: step.Diff}
+	}
+
+	return found
+}
