@@ -94,6 +94,8 @@ func TestVirtualMachineLife(t *testing.T) {
 	assert.Equal(t, pulumirpc.DiffResponse_DIFF_NONE, e.diff(u, id, e.unmarshal(r.GetInputs()), out, in).GetChanges(),
 		"a refresh right after creation shows no drift")
 
+	assert.Equal(t, "800", e.read(u, "pve1/800", nil, nil).GetId(), "an import names the host too, the state does not")
+
 	// Somebody changed the memory by hand.
 	pve.set(800, "memory", "2048")
 	r = e.read(u, id, in, out)
