@@ -15,7 +15,7 @@ type own struct {
 	etcd, coreDNS, flannel, pause string
 }
 
-// pause is the sandbox image of containerd 2, which all supported releases have.
+// pause is the sandbox image of containerd 2, as releases before 1.13 have it.
 const pause = "registry.k8s.io/pause:3.10"
 
 // imagesOf are the images of a release; not exact when they are those of the nearest known one.
@@ -56,5 +56,7 @@ func releases() []own {
 		{"v1.12.1", etcd + "v3.6.7", coreDNS + "v1.13.2", flannel + "v0.27.4", pause},
 		{"v1.12.4", etcd + "v3.6.7", coreDNS + "v1.13.2", flannel + "v0.27.4", pause},
 		{"v1.12.7", etcd + "v3.6.9", coreDNS + "v1.13.2", flannel + "v0.27.4", pause},
+		{"v1.13.0", etcd + "v3.6.9", coreDNS + "v1.14.2", flannel + "v0.28.4", "registry.k8s.io/pause:3.10.1"},
+		{"v1.13.9", etcd + "v3.6.12", coreDNS + "v1.14.6", flannel + "0.28.8", "registry.k8s.io/pause:3.10.1"},
 	}
 }

@@ -47,7 +47,7 @@ func TestCheckBlamesThePatch(t *testing.T) {
 		},
 		"a value of the wrong type, without the value": {
 			change: func(c *spec.Config) { c.Nodes[3].Patches = inline("machine:\n  sysctls: hunter2\n") },
-			want:   "nodes.work-1.patches[0]: the patch is not one that Talos reads: line 2: cannot unmarshal !!str `…` into map[string]string (node work-1)",
+			want:   "nodes.work-1.patches[0]: the patch is not one that Talos reads: line 2: cannot construct !!str `…` into map[string]string (node work-1)",
 		},
 		"a JSON patch to nowhere": {
 			change: func(c *spec.Config) {

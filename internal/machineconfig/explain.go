@@ -16,8 +16,8 @@ import (
 // follow as YAML, with their values.
 const unknownKeys = "unknown keys found during decoding:"
 
-// typeErrors is how the YAML reader begins a list of values of the wrong type.
-const typeErrors = "unmarshal errors:"
+// typeErrors is how a YAML reader begins a list of values of the wrong type; the machinery has two.
+var typeErrors = regexp.MustCompile(`(?s)^.*(construct|unmarshal) errors:`)
 
 var (
 	backquoted = regexp.MustCompile("`[^`]*`")
@@ -31,9 +31,7 @@ func explainLoad(err error) string {
 		return "unknown fields " + strings.Join(fieldPaths(fields), ", ")
 	}
 
-	if _, lines, ok := strings.Cut(text, typeErrors); ok {
-		text = lines
-	}
+	text = typeErrors.ReplaceAllString(text, "")
 
 	return strings.Join(strings.Fields(withoutValues(text)), " ")
 }

@@ -26,6 +26,7 @@ var releases = []struct{ contract, talos, kubernetes string }{
 	{"v1.10", "v1.10.9", "v1.33.6"},
 	{"v1.11", "v1.11.6", "v1.34.2"},
 	{"v1.12", "v1.12.4", "v1.35.0"},
+	{"v1.13", "v1.13.0", "v1.36.0"},
 }
 
 // nodePatch is the file that every node's own patch is read from.

@@ -26,7 +26,7 @@ func (r *builder) addKubelet() error {
 	if spec.Or(settings.RotateServerCertificates, false) {
 		args = with(args, "rotate-server-certificates", "true")
 	}
-	kubelet.KubeletExtraArgs = args
+	kubelet.KubeletExtraArgs = r.args(args)
 	kubelet.KubeletClusterDNS = settings.ClusterDNS
 	if len(settings.NodeIPSubnets) > 0 {
 		kubelet.KubeletNodeIP = &v1alpha1.KubeletNodeIPConfig{KubeletNodeIPValidSubnets: settings.NodeIPSubnets}

@@ -4,7 +4,6 @@
 package machineconfig
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/siderolabs/talos/pkg/machinery/config/types/v1alpha1"
@@ -23,10 +22,10 @@ func (r *builder) addKubernetes() error {
 	}
 	c := r.cluster
 	manager := spec.Or(r.cfg.Kubernetes.ControllerManager, spec.Component{})
-	c.ControllerManagerConfig.ExtraArgsConfig = maps.Clone(manager.ExtraArgs)
+	c.ControllerManagerConfig.ExtraArgsConfig = r.args(manager.ExtraArgs)
 	c.ControllerManagerConfig.EnvConfig = environment(manager.Env)
 	scheduler := spec.Or(r.cfg.Kubernetes.Scheduler, spec.Component{})
-	c.SchedulerConfig.ExtraArgsConfig = maps.Clone(scheduler.ExtraArgs)
+	c.SchedulerConfig.ExtraArgsConfig = r.args(scheduler.ExtraArgs)
 	c.SchedulerConfig.EnvConfig = environment(scheduler.Env)
 
 	proxy := spec.Or(r.cfg.Kubernetes.Proxy, spec.Proxy{})
@@ -34,10 +33,10 @@ func (r *builder) addKubernetes() error {
 		c.ProxyConfig.Disabled = spec.Ptr(true)
 	}
 	c.ProxyConfig.ModeConfig = spec.Or(proxy.Mode, "")
-	c.ProxyConfig.ExtraArgsConfig = maps.Clone(proxy.ExtraArgs)
+	c.ProxyConfig.ExtraArgsConfig = r.args(proxy.ExtraArgs)
 
 	etcd := spec.Or(r.cfg.Kubernetes.Etcd, spec.Etcd{})
-	c.EtcdConfig.EtcdExtraArgs = maps.Clone(etcd.ExtraArgs)
+	c.EtcdConfig.EtcdExtraArgs = r.args(etcd.ExtraArgs)
 	c.EtcdConfig.EtcdAdvertisedSubnets = etcd.AdvertisedSubnets
 	r.encryptAtRest()
 
@@ -71,7 +70,7 @@ func (r *builder) encryptAtRest() {
 func (r *builder) addAPIServer() error {
 	settings := spec.Or(r.cfg.Kubernetes.APIServer, spec.APIServer{})
 	api := r.cluster.APIServerConfig
-	api.ExtraArgsConfig = merge(oidcArgs(settings.OIDC), settings.ExtraArgs)
+	api.ExtraArgsConfig = r.args(merge(oidcArgs(settings.OIDC), settings.ExtraArgs))
 	api.EnvConfig = environment(settings.Env)
 	if settings.AuditPolicy != nil {
 		object, err := objectOf(*settings.AuditPolicy)

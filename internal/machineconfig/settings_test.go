@@ -240,6 +240,6 @@ func TestRenderSaysWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	_, err := machineconfig.Render(input(cluster("v1.12.4", "v1.35.0")), "gone", fixedSecrets())
 	assert.EqualError(t, err, `rendering the configuration of node "gone": there is no node of that name`)
-	_, err = machineconfig.Render(input(cluster("v1.13.0", "v1.35.0")), "cp-1", fixedSecrets())
-	assert.EqualError(t, err, `rendering the configuration of node "cp-1": Talos v1.13 is not supported: use a version from v1.10 to v1.12`)
+	_, err = machineconfig.Render(input(cluster("v1.14.0", "v1.35.0")), "cp-1", fixedSecrets())
+	assert.EqualError(t, err, `rendering the configuration of node "cp-1": Talos v1.14 is not supported: use a version from v1.10 to v1.13`)
 }

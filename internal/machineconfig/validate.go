@@ -168,6 +168,9 @@ func tooNew(cfg spec.Config, doc document.Document) string {
 // as old.
 func introduced(kind string) versions.Contract {
 	switch kind {
+	case "BlackholeRouteConfig", "EnvironmentConfig", "ExternalVolumeConfig", "ImageVerificationConfig", "KubeSpanConfig",
+		"RoutingRuleConfig", "TCPProbeConfig", "VRFConfig":
+		return versions.Contract{Major: 1, Minor: 13}
 	case "HostnameConfig", "LinkConfig", "LinkAliasConfig", "DummyLinkConfig", "BondConfig", "BridgeConfig",
 		"VLANConfig", "WireguardConfig", "DHCPv4Config", "DHCPv6Config", "Layer2VIPConfig", "HCloudVIPConfig",
 		"ResolverConfig", "StaticHostConfig", "TimeSyncConfig", "OOMConfig", "RegistryMirrorConfig",

@@ -11,7 +11,6 @@ import (
 
 	"github.com/cosi-project/runtime/pkg/safe"
 	machineapi "github.com/siderolabs/talos/pkg/machinery/api/machine"
-	"github.com/siderolabs/talos/pkg/machinery/client"
 	"github.com/siderolabs/talos/pkg/machinery/constants"
 	"github.com/siderolabs/talos/pkg/machinery/resources/runtime"
 )
@@ -68,19 +67,6 @@ func (c *Client) Bootstrap(ctx context.Context, address string) error {
 	}
 	if err := node.Bootstrap(ctx, &machineapi.BootstrapRequest{}); err != nil {
 		return fmt.Errorf("asking it to start etcd: %w", err)
-	}
-
-	return nil
-}
-
-// Upgrade starts to install the image and to reboot into it.
-func (c *Client) Upgrade(ctx context.Context, address, image string) error {
-	node, err := c.node(ctx, address)
-	if err != nil {
-		return err
-	}
-	if _, err := node.UpgradeWithOptions(ctx, client.WithUpgradeImage(image)); err != nil {
-		return fmt.Errorf("asking for the upgrade to %s: %w", image, err)
 	}
 
 	return nil

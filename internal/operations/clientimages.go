@@ -77,6 +77,11 @@ func (c *Client) Pull(ctx context.Context, address string, component Component, 
 	if component == Kubelet || component == Installer {
 		namespace = common.ContainerdNamespace_NS_SYSTEM
 	}
+	err = pull(ctx, node, namespace, image)
+	if status.Code(err) != codes.Unimplemented {
+		return err
+	}
+	//nolint:staticcheck // what Talos before 1.13 has
 	if err := node.ImagePull(ctx, namespace, image); err != nil && status.Code(err) != codes.Unimplemented {
 		return fmt.Errorf("pulling %s: %w", image, err)
 	}

@@ -146,7 +146,7 @@ func (c *cluster) BootID(ctx context.Context, address string) (string, error) {
 	return ask(ctx, c, address, func(n *node) string { return fmt.Sprint(n.boots) })
 }
 
-func (c *cluster) Upgrade(ctx context.Context, address, image string) error {
+func (c *cluster) Upgrade(ctx context.Context, address, image string, _ func(string)) error {
 	c.mu.Lock()
 	c.upgraded = append(c.upgraded, address+" "+image)
 	c.mu.Unlock()

@@ -75,8 +75,9 @@ type Talos interface {
 	// Bootstrap starts etcd on a control plane. The error has the code AlreadyExists when the node has
 	// etcd's data.
 	Bootstrap(ctx context.Context, address string) error
-	// Upgrade starts to install the image and to reboot into it; it returns before that is done.
-	Upgrade(ctx context.Context, address, image string) error
+	// Upgrade has the node install the image and reboot into it; it returns before that is done. What the
+	// installer prints is reported, where the node's Talos tells.
+	Upgrade(ctx context.Context, address, image string, report func(string)) error
 	// Retire has a node leave etcd, wipe what it knows of the cluster and power off; it returns before
 	// that is done.
 	Retire(ctx context.Context, address string) error

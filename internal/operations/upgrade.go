@@ -56,9 +56,10 @@ func (u Upgrade) Run(ctx context.Context, m Member, image Image) error {
 			"  nothing was changed; when it answers again, run `pulumi up` again", m, err)
 	}
 	if same(runs, image) {
-		u.Report(fmt.Sprintf("%s runs Talos %s already", m.Name, runs))
-
-		return u.uncordon(ctx, m)
+		done, err := u.stays(ctx, m, runs, image)
+		if err != nil || done {
+			return err
+		}
 	}
 	if err := mayStep(runs.Version, image.Version); err != nil {
 		return fmt.Errorf("upgrading node %s: %w", m, err)
@@ -173,11 +174,13 @@ func (u Upgrade) change(ctx context.Context, api Talos, m Member, image Image) e
 	if err != nil {
 		return err
 	}
-	if err := api.Upgrade(ctx, m.Address, image.Installer); err != nil {
+	if err := u.install(ctx, api, kubernetes, m, image); err != nil {
 		return errors.Join(err, Uncordon(context.WithoutCancel(ctx), kubernetes, m.Hostname))
 	}
-	u.Report(fmt.Sprintf("%s installs %s and reboots", m.Name, image.Installer))
 	if err := u.waitForImage(ctx, api, m, image, boot); err != nil {
+		return err
+	}
+	if err := markNext(ctx, kubernetes, m.Hostname, ""); err != nil {
 		return err
 	}
 
@@ -238,16 +241,6 @@ func (u Upgrade) runs(ctx context.Context, api Talos, m Member) (Image, error) {
 	schematic, err := api.Schematic(calling, m.Address)
 
 	return Image{Version: version, Schematic: schematic}, err
-}
-
-// uncordon gives a node back whose upgrade was interrupted after its reboot.
-func (u Upgrade) uncordon(ctx context.Context, m Member) error {
-	kubernetes, err := u.Access.Kubernetes(ctx)
-	if err != nil {
-		return fmt.Errorf("upgrading node %s: %w", m, err)
-	}
-
-	return Uncordon(ctx, kubernetes, m.Hostname)
 }
 
 // String is "v1.12.4 (ce4c980550dd)".

@@ -217,3 +217,54 @@ func TestUpgradeWaitsForANodeThatAnEarlierRunLeft(t *testing.T) {
 		})
 	}
 }
+
+func TestUpgradeOf113IsTakenBackBeforeTheReboot(t *testing.T) {
+	t.Parallel()
+
+	d := described(1, 1)
+	c := healthy(d)
+	old := operations.Image{Version: "v1.13.0", Schematic: "plain", Installer: "plain:v1.13.0"}
+	for i := range d.Members {
+		c.nodes[address(i+1)].version = old.Version
+	}
+	// The program ends after the node has installed and before it reboots.
+	c.nodes[address(2)].upgrade = func(*node, string) error { return errors.New("connection lost") }
+	u, _ := upgrading(c, d)
+	require.ErrorContains(t, u.Run(t.Context(), d.Members[1],
+		operations.Image{Version: "v1.13.1", Schematic: "plain", Installer: "plain:v1.13.1"}), "connection lost")
+
+	c.nodes[address(2)].upgrade = nil
+	u, lines := upgrading(c, d)
+	require.NoError(t, u.Run(t.Context(), d.Members[1], old))
+
+	assert.Equal(t, []string{"10.0.0.2 plain:v1.13.1", "10.0.0.2 plain:v1.13.0"}, c.upgraded,
+		"what would boot next is written over")
+	assert.Contains(t, lines(),
+		"node-2 runs Talos v1.13.0 (plain), but an interrupted run installed plain:v1.13.1, which it would boot next")
+	u, lines = upgrading(c, d)
+	require.NoError(t, u.Run(t.Context(), d.Members[1], old))
+	assert.Equal(t, []string{"node-2 runs Talos v1.13.0 (plain) already"}, lines())
+}
+
+func TestUpgradeOf113ThatTheInstallerRefuses(t *testing.T) {
+	t.Parallel()
+
+	d := described(1, 1)
+	c := healthy(d)
+	c.nodes[address(2)].version = "v1.13.0"
+	c.nodes[address(2)].upgrade = func(_ *node, image string) error {
+		return &operations.NotInstalled{Image: image, Code: 1, Said: []string{"Error: pre-flight checks failed"}}
+	}
+	u, _ := upgrading(c, d)
+
+	err := u.Run(t.Context(), d.Members[1],
+		operations.Image{Version: "v1.13.1", Schematic: "plain", Installer: "plain:v1.13.1"})
+
+	require.EqualError(t, err, "upgrading node node-2 (10.0.0.2): "+
+		"installing plain:v1.13.1 ended with exit code 1: Error: pre-flight checks failed\n"+
+		"  the node goes on with what it runs")
+	assert.False(t, unschedulable(t, c, "node-2"), "it did not go down: it is given back")
+	node, err := c.kubernetes.CoreV1().Nodes().Get(t.Context(), "node-2", metav1.GetOptions{})
+	require.NoError(t, err)
+	assert.Empty(t, node.Annotations, "it boots next what it runs")
+}

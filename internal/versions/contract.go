@@ -17,7 +17,7 @@ var (
 	// Oldest is the first contract that configurations can be written for.
 	Oldest = Contract{Major: 1, Minor: 10}
 	// Newest is the last contract that configurations can be written for.
-	Newest = Contract{Major: 1, Minor: 12}
+	Newest = Contract{Major: 1, Minor: 13}
 )
 
 var contractForm = regexp.MustCompile(`^v?([0-9]+)\.([0-9]+)$`)

@@ -60,8 +60,11 @@ func TestKubernetesFitsTalos(t *testing.T) {
 		{"v1.34.0", "v1.11.6", ""},
 		{"v1.35.0", "v1.11.6", "Talos v1.11.6 supports Kubernetes v1.29 to v1.34, not v1.35.0"},
 		{"v1.33.2", "v1.10.0", ""},
-		{"v1.33.2", "v1.9.0", "Talos v1.9 is not supported: use a version from v1.10 to v1.12"},
-		{"v1.35.0", "v1.13.0", "Talos v1.13 is not supported: use a version from v1.10 to v1.12"},
+		{"v1.33.2", "v1.9.0", "Talos v1.9 is not supported: use a version from v1.10 to v1.13"},
+		{"v1.36.0", "v1.13.0", ""},
+		{"v1.31.0", "v1.13.0", ""},
+		{"v1.30.0", "v1.13.0", "Talos v1.13.0 supports Kubernetes v1.31 to v1.36, not v1.30.0"},
+		{"v1.35.0", "v1.14.0", "Talos v1.14 is not supported: use a version from v1.10 to v1.13"},
 	} {
 		assert.Equal(t, c.want, message(kubernetes(t, c.kubernetes).FitsTalos(talos(t, c.talos))), c.kubernetes+" on "+c.talos)
 	}
@@ -78,7 +81,12 @@ func TestTalosStep(t *testing.T) {
 		{"v1.12.4", "v1.11.0", ""},
 		{"v1.9.5", "v1.12.4", "Talos v1.9.5 cannot be upgraded to v1.12.4 in one step: go to v1.11 first"},
 		{"v1.8.0", "v1.12.4", "Talos v1.8.0 cannot be upgraded to v1.12.4 in one step: go to v1.10 first"},
-		{"v1.12.4", "v1.13.0", "Talos v1.13 is not supported: use a version from v1.10 to v1.12"},
+		{"v1.12.4", "v1.13.0", ""},
+		{"v1.13.0", "v1.12.4", ""},
+		{"v1.11.0", "v1.13.0", ""},
+		{"v1.10.9", "v1.13.0", "Talos v1.10.9 cannot be upgraded to v1.13.0 in one step: go to v1.12 first"},
+		{"v1.13.0", "v1.11.6", "Talos v1.13.0 cannot be taken back to v1.11.6 in one step: go to v1.12 first"},
+		{"v1.13.0", "v1.14.0", "Talos v1.14 is not supported: use a version from v1.10 to v1.13"},
 		{"v1.12.4", "v1.10.0", "Talos v1.12.4 cannot be taken back to v1.10.0 in one step: go to v1.11 first"},
 	} {
 		assert.Equal(t, c.want, message(versions.TalosStep(talos(t, c.from), talos(t, c.to))), c.from+" to "+c.to)
@@ -122,6 +130,7 @@ func TestContract(t *testing.T) {
 		{"v1.10", false, false, false},
 		{"1.11", false, false, true},
 		{"v1.12", true, true, true},
+		{"v1.13", true, true, true},
 	} {
 		got, err := versions.ParseContract(c.contract)
 		require.NoError(t, err)
@@ -131,9 +140,9 @@ func TestContract(t *testing.T) {
 		assert.Equal(t, c.encryption, got.VolumeEncryption(), c.contract)
 	}
 	_, err := versions.ParseContract("v1.12.4")
-	assert.EqualError(t, err, `"v1.12.4" is not a contract: write a Talos minor version, such as "v1.12"`)
-	assert.Equal(t, versions.Newest, talos(t, "v1.12.4").Contract())
+	assert.EqualError(t, err, `"v1.12.4" is not a contract: write a Talos minor version, such as "v1.13"`)
+	assert.Equal(t, versions.Newest, talos(t, "v1.13.0").Contract())
 	assert.EqualError(t, versions.Newest.UnderstoodBy(talos(t, "v1.11.6")),
-		"contract v1.12 is newer than Talos v1.11.6: upgrade every node first, then raise the contract")
-	assert.NoError(t, versions.Oldest.UnderstoodBy(talos(t, "v1.12.4")))
+		"contract v1.13 is newer than Talos v1.11.6: upgrade every node first, then raise the contract")
+	assert.NoError(t, versions.Oldest.UnderstoodBy(talos(t, "v1.13.0")))
 }

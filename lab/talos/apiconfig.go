@@ -61,7 +61,7 @@ func (s *machineServer) applyConfiguration(
 		return nil, err
 	}
 	if in.GetDryRun() {
-		diff, err := configdiff.DiffToString(s.node.config(), cfg)
+		diff, err := configdiff.DiffConfigs(s.node.config(), cfg)
 		if err != nil {
 			return nil, fmt.Errorf("failed to generate diff: %w", err)
 		}

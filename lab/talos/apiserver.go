@@ -115,6 +115,10 @@ func (n *node) runAPI(ctx context.Context) {
 	}, false)
 	s := &machineServer{node: n}
 	machine.RegisterMachineServiceServer(api, s)
+	if atLeast(n.image.Talos, 1, 13) {
+		machine.RegisterLifecycleServiceServer(api, &lifecycleServer{node: n, power: ctx})
+		machine.RegisterImageServiceServer(api, &imageServer{node: n})
+	}
 	storage.RegisterStorageServiceServer(api, &storageServer{node: n})
 	registerTime(api, n)
 	n.registerState(api)

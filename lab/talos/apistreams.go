@@ -6,8 +6,6 @@ package talos
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/siderolabs/talos/pkg/machinery/api/common"
@@ -95,10 +93,7 @@ func (s *machineServer) Logs(in *machine.LogsRequest, out grpc.ServerStreamingSe
 func (s *machineServer) ImageList(
 	_ *machine.ImageListRequest, out grpc.ServerStreamingServer[machine.ImageListResponse],
 ) error {
-	s.node.mu.Lock()
-	names := slices.Sorted(slices.Values(s.node.images))
-	s.node.mu.Unlock()
-	for _, name := range names {
+	for _, name := range s.node.imageNames() {
 		err := out.Send(&machine.ImageListResponse{Name: name, CreatedAt: timestamppb.New(s.node.started)})
 		if err != nil {
 			return err //nolint:wrapcheck // the caller's own stream
@@ -108,25 +103,13 @@ func (s *machineServer) ImageList(
 	return nil
 }
 
-// ImagePull pulls an image ahead of its use. Installer images must be in the site's registries; the
-// site does not hold any others, so these only need a name with a tag.
+// ImagePull pulls an image ahead of its use.
 func (s *machineServer) ImagePull(
 	ctx context.Context, in *machine.ImagePullRequest,
 ) (*machine.ImagePullResponse, error) {
-	ref := in.GetReference()
-	if strings.Contains(ref, "installer") {
-		if _, err := s.node.pull(ctx, ref); err != nil {
-			return nil, err
-		}
-	} else if imageVersion(ref) == "" {
-		return nil, status.Errorf(codes.Unknown, "failed to parse image reference %q: a tag is missing", ref)
+	if err := s.node.pullAhead(ctx, in.GetReference()); err != nil {
+		return nil, err
 	}
-
-	s.node.mu.Lock()
-	if !slices.Contains(s.node.images, ref) {
-		s.node.images = append(s.node.images, ref)
-	}
-	s.node.mu.Unlock()
 
 	return &machine.ImagePullResponse{Messages: []*machine.ImagePull{{}}}, nil
 }

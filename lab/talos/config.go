@@ -30,6 +30,14 @@ func kindsSince112() []string {
 	}
 }
 
+// kindsSince113 are the documents that Talos 1.13 brought.
+func kindsSince113() []string {
+	return []string{
+		"BlackholeRouteConfig", "EnvironmentConfig", "ExternalVolumeConfig", "ImageVerificationConfig",
+		"KubeSpanConfig", "RoutingRuleConfig", "TCPProbeConfig", "VRFConfig",
+	}
+}
+
 // loadConfig parses a configuration as a node of the given Talos version does.
 func loadConfig(data []byte, talos string) (config.Provider, error) {
 	cfg, err := configloader.NewFromBytes(data)
@@ -37,11 +45,15 @@ func loadConfig(data []byte, talos string) (config.Provider, error) {
 		return nil, err //nolint:wrapcheck // the node answers with machinery's own words
 	}
 
-	if atLeast(talos, 1, 12) {
-		return cfg, nil
+	var unknown []string
+	if !atLeast(talos, 1, 13) {
+		unknown = append(unknown, kindsSince113()...)
+	}
+	if !atLeast(talos, 1, 12) {
+		unknown = append(unknown, kindsSince112()...)
 	}
 	for _, d := range cfg.Documents() {
-		if slices.Contains(kindsSince112(), d.Kind()) {
+		if slices.Contains(unknown, d.Kind()) {
 			return nil, fmt.Errorf("%q %q: not registered", d.Kind(), d.APIVersion())
 		}
 	}
@@ -119,7 +131,7 @@ func canApplyNow(current, next config.Provider) error {
 		return nil
 	}
 
-	diff, err := configdiff.DiffToString(container.NewV1Alpha1(have), container.NewV1Alpha1(rest))
+	diff, err := configdiff.DiffConfigs(container.NewV1Alpha1(have), container.NewV1Alpha1(rest))
 	if err != nil {
 		return fmt.Errorf("error calculating diff: %w", err)
 	}

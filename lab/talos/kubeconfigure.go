@@ -57,11 +57,21 @@ func kubernetesConfig(nodes []*node) (KubernetesConfig, error) {
 		PodCIDRs:          cl.Network().PodCIDRs(),
 		DNSDomain:         cl.Network().DNSDomain(),
 		EncryptionConfig:  encryption,
-		APIServerArgs:     maps.Clone(cl.APIServer().ExtraArgs()),
+		APIServerArgs:     joined(cl.APIServer().ExtraArgs()),
 		AuditPolicy:       audit,
 		AdmissionConfig:   admission,
 		Version:           lowestVersion(nodes),
 	}, nil
+}
+
+// joined are flags as a command line has them: values of a list as one.
+func joined(args map[string][]string) map[string]string {
+	flags := map[string]string{}
+	for name, values := range args {
+		flags[name] = strings.Join(values, ",")
+	}
+
+	return flags
 }
 
 // certSANs are the names and addresses that control planes put into the API server's certificate.

@@ -6,6 +6,7 @@ package talos
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -57,6 +58,10 @@ func (n *node) awaitConfig(ctx context.Context) (config.Provider, site.Exit, err
 	}, true)
 	s := &maintenanceServer{node: n, got: got}
 	machine.RegisterMachineServiceServer(api, s)
+	if s.is113() {
+		machine.RegisterLifecycleServiceServer(api, machine.UnimplementedLifecycleServiceServer{}) // refused by role
+		machine.RegisterImageServiceServer(api, &imageServer{node: n})
+	}
 	storage.RegisterStorageServiceServer(api, &storageServer{node: n, maintenance: true})
 	n.registerState(api)
 	stop := n.listenAPI(api)
@@ -93,6 +98,9 @@ func (s *maintenanceServer) ApplyConfiguration(
 	case machine.ApplyConfigurationRequest_TRY, machine.ApplyConfigurationRequest_REBOOT,
 		machine.ApplyConfigurationRequest_AUTO:
 	default:
+		if s.is113() {
+			break
+		}
 		mode := strings.ReplaceAll(strings.ToLower(in.GetMode().String()), "_", "-")
 
 		return nil, status.Errorf(codes.Unimplemented,
@@ -113,9 +121,16 @@ func (s *maintenanceServer) apply(
 ) (*machine.ApplyConfigurationResponse, error) {
 	cfg, err := loadConfig(in.GetData(), s.node.image.Talos)
 	if err != nil {
+		if s.is113() {
+			return nil, invalid(err)
+		}
+
 		return nil, fmt.Errorf("failed to parse config: %w", err)
 	}
 	warnings, err, runtimeErr := s.node.validate(ctx, cfg, s.node.runMode())
+	if err := errors.Join(err, runtimeErr); err != nil && s.is113() {
+		return nil, invalid(err)
+	}
 	if err != nil {
 		return nil, status.Errorf(codes.InvalidArgument, "configuration validation failed: %s", err)
 	}
@@ -124,9 +139,19 @@ func (s *maintenanceServer) apply(
 	}
 
 	reply := &machine.ApplyConfiguration{Warnings: slices.Clone(warnings)}
-	if in.GetDryRun() {
+	if s.is113() {
+		reply.Mode, reply.ModeDetails = machine.ApplyConfigurationRequest_NO_REBOOT, "Applied configuration without a reboot"
+		if in.GetMode() == machine.ApplyConfigurationRequest_STAGED {
+			reply.Mode = machine.ApplyConfigurationRequest_STAGED
+			reply.ModeDetails = "Staged configuration to be applied after the next reboot"
+		}
+	}
+	switch {
+	case in.GetDryRun() && s.is113():
+		reply.ModeDetails = "Dry run summary:\n" + reply.GetModeDetails() + " (skipped in dry-run)."
+	case in.GetDryRun():
 		reply.ModeDetails = "Dry run summary:\nNode is running in maintenance mode and does not have a config yet."
-	} else {
+	default:
 		select {
 		case s.got <- cfg:
 		default:
@@ -137,21 +162,20 @@ func (s *maintenanceServer) apply(
 	return &machine.ApplyConfigurationResponse{Messages: []*machine.ApplyConfiguration{reply}}, nil
 }
 
+// is113 tells whether it is Talos 1.13 or newer, whose API is the same one in maintenance mode.
+func (s *maintenanceServer) is113() bool { return atLeast(s.node.image.Talos, 1, 13) }
+
 // Version is for administrators, of whom maintenance mode knows none, until 1.13 made it readable.
 func (s *maintenanceServer) Version(context.Context, *emptypb.Empty) (*machine.VersionResponse, error) {
-	if err := s.refused(); err != nil && !atLeast(s.node.image.Talos, 1, 13) {
-		return nil, err
+	if !s.is113() {
+		return nil, s.refused()
 	}
 
 	return s.node.versionResponse(false), nil
 }
 
-// refused is the answer to what maintenance mode does not do.
+// refused is the answer to what maintenance mode does not do; 1.13 and newer refuse it by the caller's role.
 func (s *maintenanceServer) refused() error {
-	if atLeast(s.node.image.Talos, 1, 13) {
-		return status.Error(codes.PermissionDenied, "not authorized")
-	}
-
 	return status.Error(codes.Unimplemented, "API is not implemented in maintenance mode")
 }
 
@@ -183,15 +207,4 @@ func (s *maintenanceServer) GenerateClientConfiguration(
 ) (*machine.GenerateClientConfigurationResponse, error) {
 	return nil, status.Error(codes.Unimplemented,
 		"client configuration (talosconfig) can't be generated in the maintenance mode")
-}
-
-// Bootstrap is not registered before 1.13, where it needs a role.
-func (s *maintenanceServer) Bootstrap(
-	ctx context.Context, in *machine.BootstrapRequest,
-) (*machine.BootstrapResponse, error) {
-	if atLeast(s.node.image.Talos, 1, 13) {
-		return nil, s.refused()
-	}
-
-	return s.UnimplementedMachineServiceServer.Bootstrap(ctx, in)
 }

@@ -33,6 +33,8 @@ type node struct {
 	started  time.Time
 	requests chan request
 	bootMu   sync.Mutex
+	// installing is held while an installer runs.
+	installing sync.Mutex
 	pubMu    sync.Mutex
 	// servingMu is held while the node begins or ceases to serve; taken before mu.
 	servingMu sync.Mutex

@@ -61,7 +61,7 @@ func allowed(method string) role.Set {
 		return role.MakeSet(role.Admin, role.Operator, role.Reader, role.EtcdBackup)
 	case "/machine.MachineService/EtcdSnapshot":
 		return role.MakeSet(role.Admin, role.Operator, role.EtcdBackup)
-	case "/machine.MachineService/EtcdAlarmDisarm", "/machine.MachineService/EtcdDefragment",
+	case "/machine.ImageService/Pull", "/machine.MachineService/EtcdAlarmDisarm", "/machine.MachineService/EtcdDefragment",
 		"/machine.MachineService/ImagePull", "/machine.MachineService/PacketCapture",
 		"/machine.MachineService/Reboot", "/machine.MachineService/Restart",
 		"/machine.MachineService/ServiceRestart", "/machine.MachineService/ServiceStart",
@@ -79,16 +79,21 @@ func allowed(method string) role.Set {
 		"/machine.MachineService/NetworkDeviceStats", "/machine.MachineService/Netstat",
 		"/machine.MachineService/Processes", "/machine.MachineService/ServiceList",
 		"/machine.MachineService/Stats", "/machine.MachineService/SystemStat",
-		"/machine.MachineService/Version":
+		"/machine.MachineService/Version",
+		"/machine.ImageService/List", "/machine.ImageService/Verify":
 		return role.MakeSet(role.Admin, role.Operator, role.Reader)
 	}
 
 	return role.MakeSet(role.Admin)
 }
 
-// authorize refuses callers without a fitting role. In maintenance mode each method decides itself.
-func authorize(ctx context.Context, method string, maintenance bool) error {
-	if maintenance || allowed(method).IncludesAny(callerRoles(ctx)) {
+// authorize refuses callers without a fitting role. In maintenance mode each method decides itself before
+// 1.13; since then everybody reads there, and may bring the first configuration.
+func authorize(ctx context.Context, method string, maintenance bool, talos string) error {
+	if allowed(method).IncludesAny(callerRoles(ctx)) {
+		return nil
+	}
+	if maintenance && (!atLeast(talos, 1, 13) || method == "/machine.MachineService/ApplyConfiguration") {
 		return nil
 	}
 

@@ -31,7 +31,7 @@ func (n *node) newServer(t *tls.Config, maintenance bool) *grpc.Server {
 				ctx = withRoles(ctx, maintenance)
 
 				return p.unary(ctx, req, info.FullMethod, func(ctx context.Context, req any) (any, error) {
-					if err := authorize(ctx, info.FullMethod, maintenance); err != nil {
+					if err := authorize(ctx, info.FullMethod, maintenance, n.image.Talos); err != nil {
 						return nil, err
 					}
 
@@ -44,7 +44,7 @@ func (n *node) newServer(t *tls.Config, maintenance bool) *grpc.Server {
 				s = &streamWithContext{ServerStream: s, ctx: withRoles(s.Context(), maintenance)}
 
 				return p.stream(s, info.FullMethod, func(s grpc.ServerStream) error {
-					if err := authorize(s.Context(), info.FullMethod, maintenance); err != nil {
+					if err := authorize(s.Context(), info.FullMethod, maintenance, n.image.Talos); err != nil {
 						return err
 					}
 					if err := n.befalls(s.Context(), info.FullMethod); err != nil {
@@ -106,8 +106,8 @@ func (p *passer) targets(ctx context.Context, method string) (targets []string, 
 		return nil, false, nil
 	}
 
-	// before 1.13 maintenance mode did not look at the metadata at all
-	if p.maintenance && !atLeast(p.node.image.Talos, 1, 13) {
+	// maintenance mode does not look at the metadata: since 1.13 apid runs with its routing off there
+	if p.maintenance {
 		return nil, false, nil
 	}
 

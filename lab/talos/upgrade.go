@@ -123,7 +123,7 @@ func (n *node) preflight(next site.Image) error {
 	if err != nil {
 		return fmt.Errorf("pre-flight checks failed: failed to parse host Talos version: %w", err)
 	}
-	if err := upgradeable(target, host, next.Talos, n.image.Talos); err != nil {
+	if err := target.UpgradeableFrom(host); err != nil {
 		return fmt.Errorf("pre-flight checks failed: %w", err)
 	}
 
@@ -131,24 +131,11 @@ func (n *node) preflight(next site.Image) error {
 	if err != nil {
 		return nil //nolint:nilerr // an image without a version is not checked
 	}
-	if err := k8s.SupportedWith(target); err != nil && !atLeast(next.Talos, 1, 13) {
+	if err := k8s.SupportedWith(target); err != nil {
 		return fmt.Errorf("pre-flight checks failed: version of Kubernetes %s is not supported: %w", k8s, err)
 	}
 
 	return nil
-}
-
-// upgradeable asks machinery, which knows versions up to its own; 1.13 takes hosts from 1.11 on.
-func upgradeable(target, host *compatibility.TalosVersion, to, from string) error {
-	if atLeast(to, 1, 13) {
-		if !atLeast(from, 1, 11) {
-			return fmt.Errorf("host version %s is too old to upgrade to Talos %s", host, target)
-		}
-
-		return nil
-	}
-
-	return target.UpgradeableFrom(host) //nolint:wrapcheck // machinery's own words
 }
 
 // switchTo makes another Talos the one that boots, and keeps this one for a rollback.
