@@ -243,3 +243,14 @@ func TestRenderSaysWhatIsMissing(t *testing.T) {
 	_, err = machineconfig.Render(input(cluster("v1.14.0", "v1.35.0")), "cp-1", fixedSecrets())
 	assert.EqualError(t, err, `rendering the configuration of node "cp-1": Talos v1.14 is not supported: use a version from v1.10 to v1.13`)
 }
+
+func TestFlagsWithoutTextStayOnTheCommandLine(t *testing.T) {
+	t.Parallel()
+	empty := func(c *spec.Config) {
+		c.Kubernetes.Kubelet = &spec.Kubelet{ExtraArgs: map[string]string{"cloud-provider": ""}}
+	}
+	assert.Contains(t, render(t, input(cluster("v1.12.4", "v1.35.0", empty)), "cp-1"),
+		"cloud-provider: null\n", "an empty text, as Talos reads it until 1.12")
+	assert.Contains(t, render(t, input(cluster("v1.13.0", "v1.35.0", empty)), "cp-1"),
+		"cloud-provider:\n                - \"\"\n")
+}

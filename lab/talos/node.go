@@ -35,7 +35,7 @@ type node struct {
 	bootMu   sync.Mutex
 	// installing is held while an installer runs.
 	installing sync.Mutex
-	pubMu    sync.Mutex
+	pubMu      sync.Mutex
 	// servingMu is held while the node begins or ceases to serve; taken before mu.
 	servingMu sync.Mutex
 

@@ -82,8 +82,7 @@ func generated(in bridge.Tree, kind talosmachine.Type, kubernetes string) (strin
 		GenOptions: []generate.Option{
 			generate.WithClusterDiscovery(true), generate.WithDNSDomain(constants.DefaultDNSDomain),
 			generate.WithInstallDisk("/dev/sda"), generate.WithInstallImage(defaultInstaller),
-			generate.WithPersist(true), generate.WithSecretsBundle(secrets),
-			generate.WithVersionContract(contract),
+			generate.WithSecretsBundle(secrets), generate.WithVersionContract(contract),
 		},
 	}))
 	if err != nil {
