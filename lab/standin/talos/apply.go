@@ -5,7 +5,9 @@ package talos
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/pulumiverse/pulumi-talos/sdk/go/talos/machine"
@@ -54,11 +56,17 @@ func validateApply(p *bridge.Problems, in bridge.Tree) {
 	}
 }
 
+// yamlContext is what the YAML reader of the machinery says since Talos 1.13 of where it was.
+var yamlContext = regexp.MustCompile(`while parsing [^:]*: `)
+
+// asBefore is an error of the YAML reader in the words of the one that the plugin was built with.
+func asBefore(err error) string { return yamlContext.ReplaceAllString(err.Error(), "") }
+
 // patched is the configuration with the patches applied.
 func patched(in bridge.Tree) (string, error) {
 	patches, err := configpatcher.LoadPatches(in.Strs("configPatches"))
 	if err != nil {
-		return "", fmt.Errorf("Error loading config patches - %w", err) //nolint:staticcheck // the plugin's text
+		return "", errors.New("Error loading config patches - " + asBefore(err)) //nolint:staticcheck // the plugin's text
 	}
 
 	out, err := configpatcher.Apply(configpatcher.WithBytes([]byte(in.Str("machineConfigurationInput"))), patches)
