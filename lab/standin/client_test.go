@@ -32,6 +32,8 @@ type engine struct {
 	rpc pulumirpc.ResourceProviderClient
 	// ignore is what the program ignores.
 	ignore []string
+	// patience is how long a deletion may take, in seconds; 0 leaves it to the provider.
+	patience float64
 }
 
 // serve starts a stand-in and returns its port.
@@ -213,7 +215,7 @@ func (e engine) remove(u resource.URN, id string, in, state resource.PropertyMap
 	e.t.Helper()
 
 	_, err := e.rpc.Delete(context.WithoutCancel(e.t.Context()), &pulumirpc.DeleteRequest{
-		Urn: string(u), Id: id, OldInputs: e.marshal(in), Properties: e.marshal(state),
+		Urn: string(u), Id: id, OldInputs: e.marshal(in), Properties: e.marshal(state), Timeout: e.patience,
 	})
 
 	return err

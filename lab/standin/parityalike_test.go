@@ -119,7 +119,7 @@ func alikeInStates(t *testing.T, plugin, standin story) {
 		"the outputs": {plugin.Outputs, standin.Outputs}, "the outputs after a refresh": {plugin.Read, standin.Read},
 		"the plan of the edit": {plugin.EditPreview, standin.EditPreview}, "the outputs of the edit": {plugin.EditOutputs, standin.EditOutputs},
 	} {
-		assert.Equal(t, text(t, pair[0]), text(t, pair[1]), what+" (expected: the plugin, actual: the stand-in)")
+		assert.Equal(t, text(t, settled(pair[0])), text(t, settled(pair[1])), what+" (expected: the plugin, actual: the stand-in)")
 	}
 }
 

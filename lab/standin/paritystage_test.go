@@ -124,8 +124,9 @@ func drawn(s string) string {
 	for pattern, name := range map[string]string{
 		`UPID:[^ "]*:`: "UPID", `BC:24:11(:[0-9A-F]{2}){3}`: "MAC", `127\.0\.0\.1:\d+`: "HOST",
 		`metadata for ('[^']*'|0x[0-9a-f]+)`: "metadata for URL", // the plugin prints a pointer
-		`,?uuid=[0-9a-f-]{36}`:               "",
-		`^[A-Za-z0-9+/_-]{40,}={0,2}$`:         "KEY", `^[0-9a-z]{6}\.[0-9a-z]{16}$`: "TOKEN",
+		`pulumi-kubernetes-[0-9a-f]{8}`:      "MANAGER", `\bit-[0-9a-f]{8}\b`: "NAME",
+		`,?uuid=[0-9a-f-]{36}`:         "",
+		`^[A-Za-z0-9+/_-]{40,}={0,2}$`: "KEY", `^[0-9a-z]{6}\.[0-9a-z]{16}$`: "TOKEN",
 	} {
 		s = regexp.MustCompile(pattern).ReplaceAllString(s, name)
 	}

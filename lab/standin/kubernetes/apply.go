@@ -54,7 +54,8 @@ func (c *cluster) apply(
 		return nil, fmt.Errorf("encoding %s: %w", describe(u), err)
 	}
 
-	force := u.GetAnnotations()[annotationPatchForce] == "true"
+	// A plan asks nobody to give a field up.
+	force := dry || u.GetAnnotations()[annotationPatchForce] == "true"
 	options := metav1.PatchOptions{FieldManager: manager, Force: &force, FieldValidation: metav1.FieldValidationWarn}
 	if dry {
 		options.DryRun = []string{metav1.DryRunAll}
@@ -77,14 +78,14 @@ func (c *cluster) applyWithPatience(
 	for i := 1; ; i++ {
 		live, err := c.apply(ctx, u, manager, false)
 		if (!meta.IsNoMatchError(err) && !apierrors.IsNotFound(err)) || i == applyTries {
-			return live, explained(u, err)
+			return live, explained(manager, err)
 		}
 
 		timer := time.NewTimer(pause)
 		select {
 		case <-ctx.Done():
 			timer.Stop()
-			return nil, explained(u, err)
+			return nil, explained(manager, err)
 		case <-timer.C:
 		}
 		pause *= 2
@@ -92,22 +93,28 @@ func (c *cluster) applyWithPatience(
 }
 
 // explained puts what a user can do about it into an error.
-func explained(u *unstructured.Unstructured, err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case meta.IsNoMatchError(err):
-		return fmt.Errorf("creation of resource %s failed because the Kubernetes API server reported that the "+
-			"apiVersion for this resource does not exist. Verify that any required CRDs have been created: %w",
-			idOf(u), err)
-	case apierrors.IsConflict(err):
-		return fmt.Errorf("Server-Side Apply field conflict detected. See "+
-			"https://www.pulumi.com/registry/packages/kubernetes/how-to-guides/managing-resources-with-server-side-apply/"+
-			"#handle-field-conflicts-on-existing-resources for troubleshooting help: the resource managed by field "+
-			"manager: %w", err) //nolint:staticcheck // the plugin's text
+func explained(manager string, err error) error {
+	if !apierrors.IsConflict(err) {
+		return err
 	}
 
-	return err
+	return fmt.Errorf("Server-Side Apply field conflict detected. See "+
+		"https://www.pulumi.com/registry/packages/kubernetes/how-to-guides/managing-resources-with-server-side-apply/"+
+		"#handle-field-conflicts-on-existing-resources for troubleshooting help.\nThe resource managed by field "+
+		"manager %q had an apply conflict: %w", manager, err) //nolint:staticcheck // the plugin's text
+}
+
+// notCreated says that the API refused an object; urn is what the program calls it.
+func notCreated(urn resource.URN, err error) error {
+	if meta.IsNoMatchError(err) {
+		apiVersion, kind := string(urn.Type().Module().Name()), urn.Type().Name()
+
+		return fmt.Errorf("creation of resource %q with kind %s/%s failed because the Kubernetes API server reported that "+
+			"the apiVersion for this resource does not exist. Verify that any required CRDs have been created: %w",
+			urn, apiVersion, kind, err)
+	}
+
+	return fmt.Errorf("resource %q was not successfully created by the Kubernetes API server: %w", urn, err)
 }
 
 // Create applies the object and waits until it is ready. A preview lets the API check it, if it can.
@@ -123,7 +130,10 @@ func (p *provider) Create(ctx context.Context, req plugin.CreateRequest) (plugin
 	u := objectOf(req.Properties)
 	if req.Preview {
 		props, err := c.preview(ctx, u, req.Properties, nil)
-		return plugin.CreateResponse{Properties: props}, err
+		if err != nil {
+			return plugin.CreateResponse{}, notCreated(req.URN, err)
+		}
+		return plugin.CreateResponse{Properties: props}, nil
 	}
 	if c.unreachable != "" {
 		return plugin.CreateResponse{}, c.errUnreachable()
@@ -139,16 +149,18 @@ func (p *provider) Create(ctx context.Context, req plugin.CreateRequest) (plugin
 
 	live, err := c.applyWithPatience(ctx, u, manager)
 	if err != nil {
-		return plugin.CreateResponse{}, fmt.Errorf("resource %s was not successfully created by the Kubernetes API "+
-			"server: %w", idOf(u), err)
+		return plugin.CreateResponse{}, notCreated(req.URN, err)
+	}
+	if _, err := conditionOf(live); err != nil {
+		return plugin.CreateResponse{}, notCreated(req.URN, err)
 	}
 
 	ready, err := c.await(ctx, p.logger(req.URN), live, req.Timeout)
 	out := outputsOf(ready, req.Properties, manager)
 	if err != nil {
 		return plugin.CreateResponse{}, bridge.Partial(string(idOf(live)), req.Properties, out,
-			fmt.Errorf("resource %s was successfully created, but the Kubernetes API server reported that it failed to "+
-				"fully initialize or become live: %w", idOf(live), err))
+			fmt.Errorf("resource %q was successfully created, but the Kubernetes API server reported that it failed to "+
+				"fully initialize or become live: %w", req.URN, err))
 	}
 
 	return plugin.CreateResponse{ID: idOf(live), Properties: out}, nil
@@ -159,7 +171,7 @@ func (c *cluster) preview(
 	ctx context.Context, u *unstructured.Unstructured, in, old resource.PropertyMap,
 ) (resource.PropertyMap, error) {
 	if c.unreachable != "" || in.ContainsUnknowns() || !c.serverSideApply {
-		return previewed(in), nil
+		return in, nil
 	}
 
 	manager, err := managerOf(old)
@@ -171,38 +183,19 @@ func (c *cluster) preview(
 	switch {
 	case err == nil:
 	case meta.IsNoMatchError(err), apierrors.IsNotFound(err), apierrors.IsForbidden(err), !asked(err):
-		return previewed(in), nil // its kind or namespace may come in the same run
+		return in, nil // its kind or namespace may come in the same run
 	default:
-		return nil, fmt.Errorf("%s: %w", idOf(u), explained(u, err))
+		return nil, err
 	}
-
-	out := outputsOf(live, in, manager)
 	if len(old) == 0 {
-		delete(out, keyManager)
-		forget(out, "uid", "creationTimestamp", "resourceVersion", "generation")
+		unstructured.RemoveNestedField(live.Object, "status")
 	}
 
-	return out, nil
+	return outputsOf(live, in, manager), nil
 }
 
 // asked tells an answer of the API from a failure to ask.
 func asked(err error) bool {
 	_, ok := err.(apierrors.APIStatus) //nolint:errorlint // the client returns it bare
 	return ok
-}
-
-func previewed(in resource.PropertyMap) resource.PropertyMap {
-	out := in.Copy()
-	out["status"] = resource.MakeComputed(resource.NewProperty(""))
-
-	return out
-}
-
-// forget takes out of metadata what the API makes up on creation.
-func forget(out resource.PropertyMap, names ...resource.PropertyKey) {
-	if m := opened(out["metadata"]); m.IsObject() {
-		for _, n := range names {
-			delete(m.ObjectValue(), n)
-		}
-	}
 }

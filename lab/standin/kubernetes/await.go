@@ -20,6 +20,9 @@ import (
 // awaitPause is the pause between two looks at an object.
 const awaitPause = 500 * time.Millisecond
 
+// errTimedOut is all that the plugin says at the end of its patience.
+var errTimedOut = errors.New("timed out waiting for the condition")
+
 // poll looks until it is done, an error comes, or ctx ends.
 func poll(ctx context.Context, look func() (done bool, err error)) error {
 	tick := time.NewTicker(awaitPause)
@@ -69,6 +72,15 @@ func (p *provider) logger(urn resource.URN) func(string) {
 // readiness tells whether an object is ready; why not, where it is not.
 type readiness func(u *unstructured.Unstructured) (ready bool, why string)
 
+// conditionOf is what an object is waited for, nil where it is not.
+func conditionOf(u *unstructured.Unstructured) (readiness, error) {
+	if text := u.GetAnnotations()[annotationWaitFor]; text != "" {
+		return waitFor(text)
+	}
+
+	return readyByKind(u), nil
+}
+
 // await waits until the object is ready by the rules of its kind, or by pulumi.com/waitFor. It returns
 // the object as it was last seen, with an error too.
 func (c *cluster) await(
@@ -78,15 +90,9 @@ func (c *cluster) await(
 		return u, nil
 	}
 
-	ready := readyByKind(u)
-	if text := u.GetAnnotations()[annotationWaitFor]; text != "" {
-		var err error
-		if ready, err = waitFor(text); err != nil {
-			return u, err
-		}
-	}
-	if ready == nil {
-		return u, nil
+	ready, err := conditionOf(u)
+	if err != nil || ready == nil {
+		return u, err
 	}
 
 	client, err := c.client(u.GroupVersionKind(), u.GetNamespace())
@@ -119,6 +125,9 @@ func (c *cluster) await(
 	})
 
 	if errors.Is(err, context.DeadlineExceeded) {
+		if u.GetAnnotations()[annotationWaitFor] != "" {
+			return live, errTimedOut // what is missing was logged
+		}
 		return live, fmt.Errorf("%s timed out waiting to be Ready: %s", describe(u), why)
 	}
 

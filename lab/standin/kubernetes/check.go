@@ -11,6 +11,8 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/talos-proxmox/talos-proxmox/lab/standin/bridge"
 )
 
 // Check completes an object: kind, name, namespace.
@@ -68,6 +70,7 @@ func (p *provider) Check(ctx context.Context, req plugin.CheckRequest) (plugin.C
 
 	if apiVersion == "v1" && kind == "Secret" {
 		encodeStringData(in)
+		in = bridge.MarkSecrets(in, []string{"data", "stringData"})
 	}
 
 	return plugin.CheckResponse{Properties: in, Failures: failures}, nil

@@ -56,11 +56,11 @@ func (p *provider) Delete(ctx context.Context, req plugin.DeleteRequest) (plugin
 	ctx, cancel := bridge.Bounded(ctx, p.conn, 0)
 	defer cancel()
 
-	return plugin.DeleteResponse{}, c.remove(ctx, u, req.ID, req.Timeout)
+	return plugin.DeleteResponse{}, c.remove(ctx, u, req.ID, req.Timeout, p.logger(req.URN))
 }
 
 func (c *cluster) remove(
-	ctx context.Context, u *unstructured.Unstructured, id resource.ID, seconds float64,
+	ctx context.Context, u *unstructured.Unstructured, id resource.ID, seconds float64, log func(string),
 ) error {
 	namespace, name := nameOf(id)
 
@@ -91,7 +91,7 @@ func (c *cluster) remove(
 		return nil
 	}
 
-	return gone(ctx, client, u, name, id, timeoutFor(u, seconds))
+	return gone(ctx, client, u, name, id, timeoutFor(u, seconds), log)
 }
 
 // getter is the part of a client that waits need.
@@ -101,11 +101,11 @@ type getter interface {
 
 func gone(
 	ctx context.Context, client getter, was *unstructured.Unstructured, name string, id resource.ID, limit time.Duration,
+	log func(string),
 ) error {
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 
-	var last *unstructured.Unstructured
 	err := poll(limited, func() (bool, error) {
 		// Not limited: a client refuses to wait for its turn beyond a deadline, and that would be the error.
 		live, err := client.Get(ctx, name, metav1.GetOptions{})
@@ -115,17 +115,15 @@ func gone(
 		if err != nil {
 			return false, err
 		}
-		last = live
+		if f := live.GetFinalizers(); len(f) > 0 {
+			log("finalizers might be preventing deletion (" + strings.Join(f, ", ") + ")")
+		}
 		// Somebody made another object of the same name.
 		return was.GetUID() != "" && live.GetUID() != was.GetUID(), nil
 	})
 
 	if errors.Is(err, context.DeadlineExceeded) {
-		detail := ""
-		if last != nil && len(last.GetFinalizers()) > 0 {
-			detail = ": finalizers might be preventing deletion (" + strings.Join(last.GetFinalizers(), ", ") + ")"
-		}
-		return fmt.Errorf("timed out waiting for deletion of %s %q%s", was.GetKind(), id, detail)
+		return errTimedOut
 	}
 	if err != nil {
 		return fmt.Errorf("deleting %s: %w", id, err)

@@ -224,6 +224,9 @@ func resourceNames(manifest string) map[string]any {
 		}
 
 		key, name := o.Kind+"/"+o.APIVersion, o.Metadata.Name
+		if group, _, grouped := strings.Cut(o.APIVersion, "/"); grouped {
+			key = o.Kind + "." + group + "/" + o.APIVersion
+		}
 		if o.Metadata.Namespace != "" {
 			name = o.Metadata.Namespace + "/" + name
 		}

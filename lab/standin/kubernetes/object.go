@@ -83,9 +83,6 @@ func numbers(v any) any {
 
 // outputsOf is the state: the live object, secret where the inputs are, and the bookkeeping.
 func outputsOf(live *unstructured.Unstructured, inputs resource.PropertyMap, manager string) resource.PropertyMap {
-	live = live.DeepCopy()
-	unstructured.RemoveNestedField(live.Object, "metadata", "managedFields")
-
 	out := propertiesOf(live)
 	out[keyManager] = resource.NewProperty(manager)
 	out[keyAPIVersion] = resource.NewProperty(live.GetAPIVersion())
@@ -118,7 +115,7 @@ func nameOf(id resource.ID) (namespace, name string) {
 // encodeStringData moves a Secret's stringData to data, which is what the API gives back.
 func encodeStringData(props resource.PropertyMap) {
 	text, ok := props["stringData"]
-	if !ok {
+	if !ok || text.ContainsUnknowns() {
 		return
 	}
 	delete(props, "stringData")

@@ -17,61 +17,23 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/lab/standin/bridge"
 )
 
-// releaseType is the type of a Release's inputs. Importing the SDK's package of it would compile every
-// kind of Kubernetes; a test holds this against the SDK's source instead.
-func releaseType() *bridge.Type {
-	text, flag, number := &bridge.Type{Kind: bridge.String}, &bridge.Type{Kind: bridge.Bool}, &bridge.Type{Kind: bridge.Int}
-	open := &bridge.Type{Kind: bridge.Map, Elem: &bridge.Type{Kind: bridge.Any}}
-
-	opts := bridge.ObjectOf(map[string]*bridge.Type{
-		"caFile": text, "certFile": text, "keyFile": text, "password": text, "repo": text, "username": text,
-	})
-
-	t := bridge.ObjectOf(map[string]*bridge.Type{
-		"allowNullValues": flag, "atomic": flag, "chart": text, "cleanupOnFail": flag, "compat": text,
-		"createNamespace": flag, "dependencyUpdate": flag, "description": text, "devel": flag,
-		"disableCRDHooks": flag, "disableOpenapiValidation": flag, "disableWebhooks": flag, "forceUpdate": flag,
-		"keyring": text, "lint": flag, "manifest": open, "maxHistory": number, "name": text, "namespace": text,
-		"postrender": text, "recreatePods": flag, "renderSubchartNotes": flag, "replace": flag,
-		"repositoryOpts": opts, "resetValues": flag, "resourceNames": open, "reuseValues": flag, "skipAwait": flag,
-		"skipCrds": flag, "timeout": number,
-		"valueYamlFiles": {Kind: bridge.List, Elem: &bridge.Type{Kind: bridge.Any}},
-		"values":         open, "verify": flag, "version": text, "waitForJobs": flag,
-	})
-
-	return t.Requiring("chart")
-}
-
-// ReleaseInputs names the inputs that a Helm release takes, sorted.
-func ReleaseInputs() []string {
-	var names []string
-	for _, f := range releaseType().Fields {
-		names = append(names, f.Name)
-	}
-
-	return names
-}
-
 // checkRelease resolves the chart, so that a preview knows that it is there.
 func (p *provider) checkRelease(
 	ctx context.Context, c *cluster, req plugin.CheckRequest,
 ) (plugin.CheckResponse, error) {
-	problems := bridge.NewProblems(req.URN.Name())
-	problems.Typecheck(releaseType(), resource.NewProperty(req.News), nil)
-	if f := problems.Failures(); len(f) > 0 {
-		return plugin.CheckResponse{Properties: req.News, Failures: f}, nil
+	in, err := decoded(req.News)
+	if err != nil {
+		return plugin.CheckResponse{}, err
 	}
-
-	in := req.News.Copy()
 	for key, value := range map[resource.PropertyKey]any{
-		"atomic": false, "cleanupOnFail": false, "createNamespace": false, "dependencyUpdate": false,
+		"allowNullValues": false, "atomic": false, "cleanupOnFail": false, "createNamespace": false, "dependencyUpdate": false,
 		"description": "", "devel": false, "disableCRDHooks": false, "disableOpenapiValidation": false,
-		"disableWebhooks": false, "forceUpdate": false, "lint": false, "maxHistory": 0, "recreatePods": false,
+		"disableWebhooks": false, "forceUpdate": false, "keyring": "", "lint": false, "postrender": "", "recreatePods": false, "chart": "", "values": map[string]any{},
 		"renderSubchartNotes": false, "replace": false, "resetValues": false, "reuseValues": false,
 		"skipAwait": false, "skipCrds": false, "timeout": 300, "verify": false, "waitForJobs": false,
 		"namespace": c.defaultNamespace(),
 	} {
-		if _, have := in[key]; !have {
+		if _, have := in[key]; !have && (key != "timeout" || !opened(in["skipAwait"]).IsBool() || !opened(in["skipAwait"]).BoolValue()) {
 			in[key] = resource.NewPropertyValue(value)
 		}
 	}
@@ -97,12 +59,15 @@ func (p *provider) checkRelease(
 		return plugin.CheckResponse{}, err
 	}
 	chart, err := h.load(ctx)
+	if _, have := in["version"]; err != nil && !have {
+		in["version"] = resource.NewProperty("")
+	}
 	if err != nil {
-		return plugin.CheckResponse{}, fmt.Errorf("releasing %s: %w", req.URN.Name(), err)
+		return plugin.CheckResponse{Properties: in, Failures: []plugin.CheckFailure{{
+			Property: "chart", Reason: fmt.Sprintf("%v; check the chart name and repository configuration.", err),
+		}}}, nil
 	}
-	if _, have := in["version"]; !have {
-		in["version"] = resource.NewProperty(chart.Metadata.Version)
-	}
+	in["version"] = resource.NewProperty(chart.Metadata.Version) // what a range of versions comes to
 
 	return plugin.CheckResponse{Properties: in}, nil
 }
@@ -114,7 +79,8 @@ func (p *provider) createRelease(
 		return plugin.CreateResponse{Properties: releasePreview(req.Properties)}, nil
 	}
 
-	out, made, err := p.release(ctx, c, req.Properties, req.Timeout, (*helm).install)
+	out, made, err := p.release(ctx, c, req.Properties, req.Timeout, (*helm).install,
+		"was created, but failed to initialize completely")
 	id := releaseID(req.Properties)
 	if err != nil && made {
 		return plugin.CreateResponse{}, bridge.Partial(string(id), req.Properties, out, err)
@@ -133,7 +99,7 @@ func (p *provider) updateRelease(
 		return plugin.UpdateResponse{Properties: releasePreview(req.NewInputs)}, nil
 	}
 
-	out, made, err := p.release(ctx, c, req.NewInputs, req.Timeout, (*helm).upgrade)
+	out, made, err := p.release(ctx, c, req.NewInputs, req.Timeout, (*helm).upgrade, "failed to initialize completely")
 	if err != nil && made {
 		return plugin.UpdateResponse{}, bridge.Partial(string(req.ID), req.NewInputs, out, err)
 	}
@@ -144,7 +110,7 @@ func (p *provider) updateRelease(
 // release runs an action. made tells that the release is there, whatever the error.
 func (p *provider) release(
 	ctx context.Context, c *cluster, in resource.PropertyMap, seconds float64,
-	act func(*helm, context.Context) (*release.Release, error),
+	act func(*helm, context.Context) (*release.Release, error), failed string,
 ) (out resource.PropertyMap, made bool, err error) {
 	if c.unreachable != "" {
 		return nil, false, fmt.Errorf("can't create Helm Release with unreachable cluster: %w", c.errUnreachable())
@@ -166,8 +132,8 @@ func (p *provider) release(
 		if _, lost := h.get(); lost != nil { // atomic has undone it
 			return nil, false, err
 		}
-		err = fmt.Errorf("Helm release %q was created, but failed to initialize completely. "+
-			"Use Helm CLI to investigate: %w", releaseID(in), err) //nolint:staticcheck // the plugin's text
+		err = fmt.Errorf("Helm release %q %s. Use Helm CLI to investigate: failed to become available within allocated "+
+			"timeout. Error: Helm Release %s: %w", releaseID(in), failed, releaseID(in), err) //nolint:staticcheck // the plugin's text
 	}
 
 	return releaseOutputs(in, r), true, err
@@ -194,6 +160,10 @@ func releaseOutputs(in resource.PropertyMap, r *release.Release) resource.Proper
 			"namespace": r.Namespace, "revision": r.Version, "status": string(r.Info.Status),
 			"version": r.Chart.Metadata.Version,
 		},
+	}
+
+	if v := opened(in["values"]); len(r.Config) > 0 && v.IsObject() && len(v.ObjectValue()) == 0 {
+		t["values"] = r.Config // an upgrade without values keeps those that there were
 	}
 
 	out := in.Copy()

@@ -31,7 +31,10 @@ func (p *provider) Update(ctx context.Context, req plugin.UpdateRequest) (plugin
 	u := objectOf(req.NewInputs)
 	if req.Preview {
 		props, err := c.preview(ctx, u, req.NewInputs, req.OldOutputs)
-		return plugin.UpdateResponse{Properties: props}, err
+		if err != nil {
+			return plugin.UpdateResponse{}, notLive(req.ID, err)
+		}
+		return plugin.UpdateResponse{Properties: props}, nil
 	}
 	if c.unreachable != "" {
 		return plugin.UpdateResponse{}, c.errUnreachable()
@@ -47,18 +50,22 @@ func (p *provider) Update(ctx context.Context, req plugin.UpdateRequest) (plugin
 
 	live, err := c.applyWithPatience(ctx, u, manager)
 	if err != nil {
-		return plugin.UpdateResponse{}, fmt.Errorf("update of resource %s failed: %w", req.ID, err)
+		return plugin.UpdateResponse{}, notLive(req.ID, err)
 	}
 
 	ready, err := c.await(ctx, p.logger(req.URN), live, req.Timeout)
 	out := outputsOf(ready, req.NewInputs, manager)
 	if err != nil {
 		return plugin.UpdateResponse{}, bridge.Partial(string(req.ID), req.NewInputs, out,
-			fmt.Errorf("the Kubernetes API server reported that %q failed to fully initialize or become live: %w",
-				req.ID, err))
+			notLive(req.ID, err))
 	}
 
 	return plugin.UpdateResponse{Properties: out}, nil
+}
+
+// notLive says that an update did not come about.
+func notLive(id resource.ID, err error) error {
+	return fmt.Errorf("the Kubernetes API server reported that %q failed to fully initialize or become live: %w", id, err)
 }
 
 // Read tells what the object is now. An object that is gone leaves the state.

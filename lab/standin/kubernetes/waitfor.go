@@ -27,7 +27,7 @@ func waitFor(text string) (readiness, error) {
 	for _, part := range parts {
 		r, err := waitForOne(part)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", annotationWaitFor, err)
+			return nil, err
 		}
 		all = append(all, r)
 	}
