@@ -82,12 +82,12 @@ func (a *Apply) asks(ctx context.Context, api Talos, look Look, m Member, config
 
 // After waits until a node that got a turn has rebooted and is well, and ends its turn.
 func (a *Apply) After(ctx context.Context, gate *Gate, look Look, m Member) error {
-	return gate.Leave(ctx, m, func(ctx context.Context, down []Member) error {
+	return gate.Leave(ctx, m, func(ctx context.Context, others Others) error {
 		if err := a.rebooted(ctx, look, m); err != nil {
 			return err
 		}
 
-		return look.After()(ctx, down)
+		return look.After()(ctx, others)
 	})
 }
 

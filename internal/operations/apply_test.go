@@ -31,7 +31,7 @@ func free(t *testing.T, g *operations.Gate, m operations.Member) bool {
 	t.Helper()
 	trying, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
-	nothing := func(context.Context, []operations.Member) error { return nil }
+	nothing := func(context.Context, operations.Others) error { return nil }
 	if err := g.Enter(trying, m, nothing); err != nil {
 		return false
 	}
@@ -139,12 +139,12 @@ func TestLookLeavesOutThoseThatJoinLater(t *testing.T) {
 		require.NoError(t, c.kubernetes.CoreV1().Nodes().Delete(t.Context(), d.Members[i].Hostname, metav1.DeleteOptions{}))
 	}
 	forget(3)
-	require.NoError(t, looking(c, d).Before(d.Members[0])(t.Context(), nil), "node-4 has not joined yet")
+	require.NoError(t, looking(c, d).Before(d.Members[0])(t.Context(), down()), "node-4 has not joined yet")
 
 	forget(2)
 	c.nodes[address(3)].blank = true
-	require.Error(t, looking(c, d).Before(d.Members[0])(t.Context(), nil), "of two members none can be spared")
-	require.NoError(t, looking(c, d).Before(d.Members[4])(t.Context(), nil), "a worker can")
+	require.Error(t, looking(c, d).Before(d.Members[0])(t.Context(), down()), "of two members none can be spared")
+	require.NoError(t, looking(c, d).Before(d.Members[4])(t.Context(), down()), "a worker can")
 	c.noAccess = errors.New("no answer")
-	require.Error(t, looking(c, d).Before(d.Members[4])(t.Context(), nil), "where nobody says who has joined, all must be well")
+	require.Error(t, looking(c, d).Before(d.Members[4])(t.Context(), down()), "where nobody says who has joined, all must be well")
 }

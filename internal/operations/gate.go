@@ -25,6 +25,9 @@ type Gate struct {
 	broken  *broken
 }
 
+// Others are the other nodes that are down at the moment of the call: they come and go while one looks.
+type Others func() []Member
+
 // broken is the failure that closed the gate.
 type broken struct {
 	node   string
@@ -54,15 +57,14 @@ func (e *Closed) Error() string {
 // Unwrap is the first failure.
 func (e *Closed) Unwrap() error { return e.Reason }
 
-// Enter waits for a turn, then for ready to find that the node may go. ready gets the other nodes that
-// are down at the time; when it fails the gate closes for everybody. The wait is bounded by the
-// context. A node that is inside already is let through, so that a step can be repeated.
-func (g *Gate) Enter(ctx context.Context, m Member, ready func(ctx context.Context, down []Member) error) error {
-	down, err := g.turn(ctx, m)
-	if err != nil {
+// Enter waits for a turn, then for ready to find that the node may go, whatever the others that are down
+// do meanwhile; when it fails the gate closes for everybody. The wait is bounded by the context. A node
+// that is inside already is let through, so that a step can be repeated.
+func (g *Gate) Enter(ctx context.Context, m Member, ready func(context.Context, Others) error) error {
+	if err := g.turn(ctx, m); err != nil {
 		return err
 	}
-	if err := ready(ctx, down); err != nil {
+	if err := ready(ctx, g.others(m)); err != nil {
 		err = fmt.Errorf("before node %s goes down: %w", m, err)
 		g.Fail(m, err)
 
@@ -72,23 +74,33 @@ func (g *Gate) Enter(ctx context.Context, m Member, ready func(ctx context.Conte
 	return nil
 }
 
-// turn waits until the node may take a place, takes it, and returns who is inside.
-func (g *Gate) turn(ctx context.Context, m Member) ([]Member, error) {
+// others looks who is inside beside the node.
+func (g *Gate) others(m Member) Others {
+	return func() []Member {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		held := maps.Clone(g.held)
+		delete(held, m.Name)
+
+		return inOrder(held)
+	}
+}
+
+// turn waits until the node may take a place, and takes it.
+func (g *Gate) turn(ctx context.Context, m Member) error {
 	for {
 		g.mu.Lock()
 		if g.broken != nil {
 			b := g.broken
 			g.mu.Unlock()
 
-			return nil, &Closed{Node: m.String(), Failed: b.node, Reason: b.reason}
+			return &Closed{Node: m.String(), Failed: b.node, Reason: b.reason}
 		}
 		if g.free(m) {
-			others := maps.Clone(g.held)
-			delete(others, m.Name)
 			g.held[m.Name] = m
 			g.mu.Unlock()
 
-			return inOrder(others), nil
+			return nil
 		}
 		changed, inside := g.changed, inOrder(g.held)
 		g.mu.Unlock()
@@ -96,7 +108,7 @@ func (g *Gate) turn(ctx context.Context, m Member) ([]Member, error) {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return nil, fmt.Errorf("node %s got no turn: %v is still down: %w", m, inside, ctx.Err())
+			return fmt.Errorf("node %s got no turn: %v is still down: %w", m, inside, ctx.Err())
 		}
 	}
 }
@@ -121,18 +133,16 @@ func (g *Gate) free(m Member) bool {
 	return true
 }
 
-// Leave ends a turn after back has found the node back and the cluster well; back gets the other nodes
-// that are down at the time. A node that is not inside has nothing to leave.
-func (g *Gate) Leave(ctx context.Context, m Member, back func(ctx context.Context, down []Member) error) error {
+// Leave ends a turn after back has found the node back and the cluster well, whatever the others that
+// are down do meanwhile. A node that is not inside has nothing to leave.
+func (g *Gate) Leave(ctx context.Context, m Member, back func(context.Context, Others) error) error {
 	g.mu.Lock()
 	_, inside := g.held[m.Name]
-	others := maps.Clone(g.held)
 	g.mu.Unlock()
 	if !inside {
 		return nil
 	}
-	delete(others, m.Name)
-	if err := back(ctx, inOrder(others)); err != nil {
+	if err := back(ctx, g.others(m)); err != nil {
 		err = fmt.Errorf("after node %s was down: %w", m, err)
 		g.Fail(m, err)
 

@@ -16,7 +16,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/internal/operations"
 )
 
-func fine(context.Context, []operations.Member) error { return nil }
+func fine(context.Context, operations.Others) error { return nil }
 
 func TestGateLetsOneControlPlaneDownAtATime(t *testing.T) {
 	t.Parallel()
@@ -40,12 +40,12 @@ func TestGateLetsOneControlPlaneDownAtATime(t *testing.T) {
 	var done sync.WaitGroup
 	for _, m := range members {
 		done.Go(func() {
-			assert.NoError(t, g.Enter(t.Context(), m, func(context.Context, []operations.Member) error {
+			assert.NoError(t, g.Enter(t.Context(), m, func(context.Context, operations.Others) error {
 				count(m, 1)
 
 				return nil
 			}))
-			assert.NoError(t, g.Leave(t.Context(), m, func(context.Context, []operations.Member) error {
+			assert.NoError(t, g.Leave(t.Context(), m, func(context.Context, operations.Others) error {
 				count(m, -1)
 
 				return nil
@@ -66,8 +66,8 @@ func TestGateTellsWhoElseIsDown(t *testing.T) {
 	workers := described(0, 3).Members
 	require.NoError(t, g.Enter(t.Context(), workers[0], fine))
 
-	require.NoError(t, g.Enter(t.Context(), workers[1], func(_ context.Context, down []operations.Member) error {
-		assert.Equal(t, workers[:1], down)
+	require.NoError(t, g.Enter(t.Context(), workers[1], func(_ context.Context, others operations.Others) error {
+		assert.Equal(t, workers[:1], others())
 
 		return nil
 	}))
@@ -80,7 +80,7 @@ func TestGateClosesAfterTheFirstFailure(t *testing.T) {
 	for name, fail := range map[string]func(*operations.Gate, operations.Member){
 		"the step failed": func(g *operations.Gate, m operations.Member) { g.Fail(m, lost) },
 		"the node is not back": func(g *operations.Gate, m operations.Member) {
-			err := g.Leave(t.Context(), m, func(context.Context, []operations.Member) error { return lost })
+			err := g.Leave(t.Context(), m, func(context.Context, operations.Others) error { return lost })
 			assert.EqualError(t, err, "after node node-1 (10.0.0.1) was down: it did not come back")
 		},
 	} {
@@ -112,7 +112,7 @@ func TestGateClosesWhenTheClusterIsNotWell(t *testing.T) {
 	members := described(3, 0).Members
 	sick := errors.New("etcd has lost a member")
 
-	err := g.Enter(t.Context(), members[0], func(context.Context, []operations.Member) error { return sick })
+	err := g.Enter(t.Context(), members[0], func(context.Context, operations.Others) error { return sick })
 	assert.EqualError(t, err, "before node node-1 (10.0.0.1) goes down: etcd has lost a member")
 
 	assert.EqualError(t, g.Enter(t.Context(), members[1], fine),
@@ -125,7 +125,7 @@ func TestGateToleratesWhoIsNotInside(t *testing.T) {
 
 	g := operations.NewGate(1)
 	members := described(2, 0).Members
-	require.NoError(t, g.Leave(t.Context(), members[0], func(context.Context, []operations.Member) error {
+	require.NoError(t, g.Leave(t.Context(), members[0], func(context.Context, operations.Others) error {
 		return errors.New("must not be asked")
 	}))
 	g.Fail(members[0], errors.New("the provider failed before the gate was asked"))

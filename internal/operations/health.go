@@ -82,12 +82,17 @@ func Healthy(ctx context.Context, access Access, c Cluster, perCall time.Duratio
 // WaitHealthy looks until every check passes in one round, and returns the first check that did not
 // pass in the last round when the time is up. It reports each new thing that it waits for.
 func WaitHealthy(ctx context.Context, access Access, c Cluster, p Patience, report func(line string)) error {
-	return waitHealthy(ctx, access, c, p, report, func(context.Context) {})
+	return waitHealthy(ctx, access, constant(c), p, report, func(context.Context) {})
 }
 
-// waitHealthy is [WaitHealthy] that may mend something after each round that found the cluster unwell.
+// constant is a cluster that stays as it is while one waits.
+func constant(c Cluster) func() Cluster { return func() Cluster { return c } }
+
+// waitHealthy is [WaitHealthy] of what cluster says in each round, that may mend something after each
+// round that found it unwell.
 func waitHealthy(
-	ctx context.Context, access Access, c Cluster, p Patience, report func(line string), mend func(context.Context),
+	ctx context.Context, access Access, cluster func() Cluster, p Patience, report func(line string),
+	mend func(context.Context),
 ) error {
 	waiting, cancel := context.WithTimeout(ctx, p.Timeout)
 	defer cancel()
@@ -95,7 +100,7 @@ func waitHealthy(
 	var last *Unhealthy
 	said := ""
 	err := poll(waiting, p.Interval, func(ctx context.Context) (bool, error) {
-		err := Healthy(ctx, access, c, p.Call)
+		err := Healthy(ctx, access, cluster(), p.Call)
 		if err == nil {
 			return true, nil
 		}
@@ -118,11 +123,12 @@ func waitHealthy(
 	})
 	switch {
 	case err == nil:
+		c := cluster()
 		report(fmt.Sprintf("cluster %q is healthy: %d nodes", c.Name, len(c.Members)))
 
 		return nil
 	case ctx.Err() != nil:
-		return fmt.Errorf("waiting for cluster %q: %w", c.Name, ctx.Err())
+		return fmt.Errorf("waiting for cluster %q: %w", cluster().Name, ctx.Err())
 	case last != nil && errors.Is(err, context.DeadlineExceeded):
 		last.Waited = p.Timeout
 

@@ -15,7 +15,7 @@ const drainedAnnotation = "talos-proxmox/drained"
 // release lets pods onto nodes again that an earlier run drained and was interrupted at: of those that are
 // drained here only the ones inside the gate are drained for something. Nodes that somebody else
 // cordoned stay so. What cannot be done is seen by the look that follows.
-func (l Look) release(ctx context.Context, down []Member) {
+func (l Look) release(ctx context.Context, down Others) {
 	api, err := l.Access.Kubernetes(ctx)
 	if err != nil {
 		return
@@ -25,11 +25,11 @@ func (l Look) release(ctx context.Context, down []Member) {
 		return
 	}
 	c := l.Cluster
-	c.Down = down
 	for _, n := range list.Items {
 		if _, ours := n.Annotations[drainedAnnotation]; !ours || !n.Spec.Unschedulable {
 			continue
 		}
+		c.Down = down() // asked late: one that just got its turn is drained next
 		for _, m := range c.up(c.Members) {
 			if m.Hostname == n.Name && Uncordon(ctx, api, n.Name) == nil {
 				l.Report(m.Name + " was drained by a run that was interrupted: pods may come again")

@@ -24,18 +24,18 @@ func TestLookReleasesWhatAnInterruptedRunDrained(t *testing.T) {
 	drain := operations.Drain{Timeout: time.Second, Interval: time.Millisecond}
 	require.NoError(t, drain.Empty(t.Context(), c.kubernetes, "node-2", func(string) {}))
 
-	require.NoError(t, looking(c, d).Before(d.Members[0])(t.Context(), nil))
+	require.NoError(t, looking(c, d).Before(d.Members[0])(t.Context(), down()))
 	assert.False(t, unschedulable(t, c, "node-2"))
 
 	require.NoError(t, drain.Empty(t.Context(), c.kubernetes, "node-2", func(string) {}))
-	require.NoError(t, looking(c, d).Before(d.Members[0])(t.Context(), d.Members[1:2]))
+	require.NoError(t, looking(c, d).Before(d.Members[0])(t.Context(), down(d.Members[1])))
 	assert.True(t, unschedulable(t, c, "node-2"), "it is drained for something now")
 	require.NoError(t, operations.Uncordon(t.Context(), c.kubernetes, "node-2"))
 
 	_, err := c.kubernetes.CoreV1().Nodes().Patch(t.Context(), "node-3", types.StrategicMergePatchType,
 		[]byte(`{"spec":{"unschedulable":true}}`), metav1.PatchOptions{})
 	require.NoError(t, err)
-	require.ErrorContains(t, looking(c, d).Before(d.Members[0])(t.Context(), nil), "the node is cordoned")
+	require.ErrorContains(t, looking(c, d).Before(d.Members[0])(t.Context(), down()), "the node is cordoned")
 	assert.True(t, unschedulable(t, c, "node-3"), "somebody else cordoned it")
 }
 

@@ -24,9 +24,9 @@ type Look struct {
 
 // Before waits until every other node is well, so that the cluster can spare this one: it may itself be
 // what is to be repaired. It suits [Gate.Enter].
-func (l Look) Before(m Member) func(context.Context, []Member) error {
-	return func(ctx context.Context, down []Member) error {
-		down = append(slices.Clone(down), m)
+func (l Look) Before(m Member) func(context.Context, Others) error {
+	return func(ctx context.Context, others Others) error {
+		down := func() []Member { return append(others(), m) }
 		l.release(ctx, down)
 
 		return l.wait(ctx, down)
@@ -34,29 +34,37 @@ func (l Look) Before(m Member) func(context.Context, []Member) error {
 }
 
 // After waits until the node is back and every other node is well. It suits [Gate.Leave].
-func (l Look) After() func(context.Context, []Member) error {
+func (l Look) After() func(context.Context, Others) error {
 	return l.wait
 }
 
 // Ready waits until every node is well when nothing takes one down any more: a node that is still drained
 // here was left so by a run that failed, and gets its pods again.
 func (l Look) Ready(ctx context.Context) error {
-	return waitHealthy(ctx, l.Access, l.Cluster, l.Patience, l.Report, func(ctx context.Context) {
+	return waitHealthy(ctx, l.Access, constant(l.Cluster), l.Patience, l.Report, func(ctx context.Context) {
 		asking, cancel := context.WithTimeout(ctx, l.Patience.Call)
 		defer cancel()
-		l.release(asking, nil)
+		l.release(asking, nobody)
 	})
 }
 
-func (l Look) wait(ctx context.Context, down []Member) error {
+// wait looks anew each time who is down: nodes that go together come and go while it waits.
+func (l Look) wait(ctx context.Context, down Others) error {
 	c := l.Cluster
 	if c.Joining {
-		c.Members = l.joined(ctx, down)
+		c.Members = l.joined(ctx, down())
 	}
-	c.Down = down
+	now := func() Cluster {
+		c.Down = down()
 
-	return WaitHealthy(ctx, l.Access, c, l.Patience, l.Report)
+		return c
+	}
+
+	return waitHealthy(ctx, l.Access, now, l.Patience, l.Report, func(context.Context) {})
 }
+
+// nobody is down.
+func nobody() []Member { return nil }
 
 // joined are the members without those that Kubernetes does not know yet: they join beside this step or
 // after it, so that waiting for them could last for ever. Where they are control planes and etcd has

@@ -4,6 +4,8 @@
 package operations_test
 
 import (
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -24,12 +26,44 @@ func TestLookAroundTheTimeThatANodeIsDown(t *testing.T) {
 	}
 	c.change(address(1), func(n *node) { n.silent = true })
 
-	require.NoError(t, l.Before(d.Members[0])(t.Context(), nil), "it may itself be what is repaired")
-	require.Error(t, l.Before(d.Members[1])(t.Context(), nil), "a second control plane would be down")
-	require.NoError(t, l.Before(d.Members[3])(t.Context(), d.Members[:1]), "the other one is known to be down")
-	require.Error(t, l.After()(t.Context(), nil), "it is not back")
+	require.NoError(t, l.Before(d.Members[0])(t.Context(), down()), "it may itself be what is repaired")
+	require.Error(t, l.Before(d.Members[1])(t.Context(), down()), "a second control plane would be down")
+	require.NoError(t, l.Before(d.Members[3])(t.Context(), down(d.Members[0])), "the other one is known to be down")
+	require.Error(t, l.After()(t.Context(), down()), "it is not back")
 	c.change(address(1), func(n *node) { n.silent = false })
-	require.NoError(t, l.After()(t.Context(), nil))
+	require.NoError(t, l.After()(t.Context(), down()))
+}
+
+// down are those that are known to be down.
+func down(members ...operations.Member) operations.Others {
+	return func() []operations.Member { return slices.Clone(members) }
+}
+
+// Workers that go together come and go: one that goes down while another waits to be found well is waited
+// for by nobody, or each would wait for all the others.
+func TestLookLeavesOutWhoGoesDownMeanwhile(t *testing.T) {
+	t.Parallel()
+
+	d := described(1, 3)
+	c := healthy(d)
+	l := looking(c, d)
+	l.Patience.Timeout = time.Minute
+	g := operations.NewGate(2)
+	first, second := d.Members[1], d.Members[2]
+	require.NoError(t, g.Enter(t.Context(), first, l.Before(first)))
+
+	c.change(address(2), func(n *node) { n.silent = true })
+	waits := make(chan struct{})
+	var once sync.Once
+	l.Report = func(string) { once.Do(func() { close(waits) }) }
+	left := make(chan error, 1)
+	go func() { left <- g.Leave(t.Context(), first, l.After()) }()
+	<-waits // for the first, which is not back
+
+	require.NoError(t, g.Enter(t.Context(), second, fine))
+	c.change(address(3), func(n *node) { n.silent = true })
+	c.change(address(2), func(n *node) { n.silent = false })
+	require.NoError(t, <-left, "the second is down, and in its turn")
 }
 
 func TestLookTellsWhetherAClusterLives(t *testing.T) {
