@@ -8,9 +8,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -45,7 +48,11 @@ func ways() []way {
 // TestInterruptedAnywhere kills the program, with the engine and everything that it started, at every
 // step of a creation, an upgrade and a scale-down. Each time the next up leads to the end that an
 // undisturbed one leads to.
+//
+// As cores allow, several sites are swept beside each other, all from the same beginning.
 func TestInterruptedAnywhere(t *testing.T) {
+	const coresForASite = 4 // three ways are gone at the same time
+	sites := max(1, runtime.GOMAXPROCS(0)/coresForASite)
 	for _, w := range ways() {
 		t.Run(w.name, func(t *testing.T) {
 			if len(w.few) == 0 {
@@ -64,19 +71,42 @@ func TestInterruptedAnywhere(t *testing.T) {
 			t.Logf("%s takes %d steps", w.name, steps)
 			require.GreaterOrEqual(t, steps, w.steps, "steps are missing from the trace: say why there are fewer now")
 
-			kills := 0
-			for _, k := range w.chosen() {
-				s.restore(snapshot)
-				if !s.killedAt(k, "small", file) {
-					break // it has come to its end
+			r := s.lab("stop")
+			require.Zero(t, r.code, r.all())
+			var kills atomic.Int32
+			t.Run("sites", func(t *testing.T) { // ends when all of them have
+				for i := range sites {
+					t.Run(strconv.Itoa(i), func(t *testing.T) {
+						t.Parallel()
+						kills.Add(int32(newSite(t).sweep(w, snapshot, want, i, sites)))
+					})
 				}
-				kills++
-				s.endsLike(want, k, "small", file)
-			}
-			t.Logf("%s was killed at %d steps", w.name, kills)
-			assert.GreaterOrEqual(t, kills, min(w.steps, len(w.chosen())))
+			})
+			t.Logf("%s was killed at %d steps", w.name, kills.Load())
+			assert.GreaterOrEqual(t, int(kills.Load()), min(w.steps, len(w.chosen())))
 		})
 	}
+}
+
+// sweep kills the program at every step that falls to one of so many sites, and says at how many it did.
+func (s *site) sweep(w way, snapshot string, want shape, first, sites int) int {
+	s.t.Helper()
+
+	kills := 0
+	for i, k := range w.chosen() {
+		if i%sites != first {
+			continue
+		}
+		s.restore(snapshot)
+		file := s.small(w.to...)
+		if !s.killedAt(k, "small", file) {
+			break // it has come to its end
+		}
+		kills++
+		s.endsLike(want, k, "small", file)
+	}
+
+	return kills
 }
 
 // steps counts what a run has done at the site, without what was tried in vain.
@@ -171,6 +201,10 @@ func (s *site) killedAt(k int, stack, file string) bool {
 	return true
 }
 
+// twice is what the provider says of a VM that it has deleted already: the state has it still when the
+// run was killed just then. The operator is told to run up with --refresh.
+var twice = regexp.MustCompile(`error: deleting \S+: the requested resource does not exist`)
+
 // endsLike asserts that what an operator does after a run that was killed leads to the same end: taking
 // away the lock that it left, running up again, and clearing the engine's notes of what it was about to
 // create, which stay for ever otherwise.
@@ -178,7 +212,11 @@ func (s *site) endsLike(want shape, k int, stack, file string) {
 	s.t.Helper()
 
 	s.unlock(stack)
-	up := s.try("pulumi", "up", "--stack", stack, "--config-file", file, "--yes", "--skip-preview", "--non-interactive")
+	command := []string{"pulumi", "up", "--stack", stack, "--config-file", file, "--yes", "--skip-preview", "--non-interactive"}
+	up := s.try(command...)
+	if twice.MatchString(up.all()) {
+		up = s.try(append(command, "--refresh")...)
+	}
 	if !assert.Zerof(s.t, up.code, "up after a kill at step %d: %s", k, up.all()) {
 		return
 	}

@@ -5,7 +5,9 @@ package tests_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"strings"
 	"testing"
@@ -24,7 +26,8 @@ import (
 // byHandEnv makes this test binary, run inside the lab, do something that an operator does with talosctl.
 const byHandEnv = "TESTS_BY_HAND"
 
-// onNode does something to the node of an address: "label KEY VALUE" or "recover FILE".
+// onNode does something to the node of an address: "label KEY VALUE", "recover FILE",
+// "upgrade VERSION EXTENSION…" or "remove-member HOSTNAME".
 func (r *running) onNode(address string, words ...string) {
 	r.t.Helper()
 
@@ -56,6 +59,10 @@ func TestByHandInLab(t *testing.T) {
 		_, err = c.EtcdRecover(t.Context(), bytes.NewReader(content))
 		require.NoError(t, err)
 		require.NoError(t, c.Bootstrap(t.Context(), &machine.BootstrapRequest{RecoverEtcd: true}))
+	case "upgrade":
+		require.NoError(t, upgradeByHand(t, c, words[2], words[3:]))
+	case "remove-member":
+		require.NoError(t, removeMember(t, c, words[2]))
 	default:
 		t.Fatalf("nobody knows %q", words[1])
 	}
@@ -88,4 +95,50 @@ func label(t *testing.T, c *client.Client, key, value string) error {
 	})
 
 	return err
+}
+
+// upgradeByHand has a node install a version of Talos with extensions.
+func upgradeByHand(t *testing.T, c *client.Client, version string, extensions []string) error {
+	t.Helper()
+	schematic, err := json.Marshal(map[string]any{
+		"customization": map[string]any{"systemExtensions": map[string]any{"officialExtensions": extensions}},
+	})
+	if len(extensions) == 0 {
+		schematic = []byte("customization: {}")
+	}
+	require.NoError(t, err)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://factory.talos.dev/schematics", bytes.NewReader(schematic))
+	require.NoError(t, err)
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return fmt.Errorf("registering the schematic: %w", err)
+	}
+	defer response.Body.Close() //nolint:errcheck // read here
+	var made struct {
+		ID string `json:"id"`
+	}
+	if err := json.NewDecoder(response.Body).Decode(&made); err != nil {
+		return fmt.Errorf("registering the schematic: %w", err)
+	}
+	_, err = c.UpgradeWithOptions(t.Context(), client.WithUpgradeImage("factory.talos.dev/nocloud-installer/"+made.ID+":"+version))
+
+	return err
+}
+
+// removeMember takes a control plane out of etcd.
+func removeMember(t *testing.T, c *client.Client, hostname string) error {
+	t.Helper()
+	list, err := c.EtcdMemberList(t.Context(), &machine.EtcdMemberListRequest{})
+	if err != nil {
+		return fmt.Errorf("listing etcd's members: %w", err)
+	}
+	for _, message := range list.GetMessages() {
+		for _, m := range message.GetMembers() {
+			if m.GetHostname() == hostname {
+				return c.EtcdRemoveMemberByID(t.Context(), &machine.EtcdRemoveMemberByIDRequest{MemberId: m.GetId()})
+			}
+		}
+	}
+
+	return fmt.Errorf("etcd has no member %s", hostname)
 }

@@ -150,6 +150,29 @@ func TestADeadNodeIsRemovedByForce(t *testing.T) {
 	c.isSettled()
 }
 
+// TestADeadWorkerIsRemovedByForce does the same with a worker.
+func TestADeadWorkerIsRemovedByForce(t *testing.T) {
+	heavy(t)
+	t.Parallel()
+	s := newSite(t)
+	plane := "    cp-1: {role: controlplane, vmId: 301, networks: {lan: {address: 10.30.0.1}}}\n"
+	c := s.up("small", s.small(alone(plane, plane+"    w-1: {role: worker, vmId: 401, networks: {lan: {address: 10.30.0.11}}}\n")...))
+	c.hasNodes("cp-1", "w-1")
+	s.power(401, "stop", "stopped")
+
+	refused := s.try("pulumi", "up", "--stack", "small", "--config-file", s.small(alone("drainTimeout: 1m", "drainTimeout: 5s")...),
+		"--yes", "--skip-preview", "--non-interactive")
+	assert.NotZero(t, refused.code)
+	assert.Contains(t, refused.all(), "retiring node w-1 (10.30.0.11): it does not answer")
+	assert.Contains(t, refused.all(), "to remove it as it is, name it in lifecycle.force")
+	c.hasNodes("cp-1", "w-1")
+
+	c.edit(s.small(alone("drainTimeout: 1m", "drainTimeout: 5s\n    force: [w-1]")...))
+	c.hasNodes("cp-1")
+	c.hasVMs("cp-1")
+	c.isSettled()
+}
+
 // keepsItsMachine runs an up that retires a node, and fails to delete its machine.
 func (s *site) keepsItsMachine(id int, file string) {
 	s.t.Helper()

@@ -33,7 +33,9 @@ func New(lab daemon.Info, bin tools.Dir, own []string) (Environment, error) {
 	if err := os.MkdirAll(state, 0o700); err != nil {
 		return nil, fmt.Errorf("making the state's directory: %w", err)
 	}
-	e["PULUMI_BACKEND_URL"] = "file://" + filepath.ToSlash(state)
+	// Without the files of metadata beside those of the state: Pulumi writes them in place, so that a kill
+	// leaves empty ones, and then nobody can read the state.
+	e["PULUMI_BACKEND_URL"] = "file://" + filepath.ToSlash(state) + "?metadata=skip"
 	if e["PULUMI_CONFIG_PASSPHRASE_FILE"] == "" {
 		e.setDefault("PULUMI_CONFIG_PASSPHRASE", "lab")
 	}

@@ -35,7 +35,7 @@ func TestTheEnvironmentLeadsIntoTheLab(t *testing.T) {
 		"GIT_CONFIG_VALUE_0":   "Authorization: Basic bGFiOmdpdA==",
 		"GIT_SSH_COMMAND":      "ssh -o ProxyCommand='/tools/lab connect %h %p'",
 		"PROXMOX_VE_API_TOKEN": lab.Token, "PULUMI_CONFIG_PASSPHRASE": "lab",
-		"PULUMI_BACKEND_URL":                          "file://" + filepath.Join(lab.Site, "pulumi-state"),
+		"PULUMI_BACKEND_URL":                          "file://" + filepath.Join(lab.Site, "pulumi-state") + "?metadata=skip",
 		"PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true", "PULUMI_SKIP_UPDATE_CHECK": "true",
 	}, e)
 }
