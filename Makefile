@@ -57,7 +57,8 @@ bin/lab: $(LAB_SOURCES) hack/build.sh
 # The charts that Go modules carry, and a marked stand-in where none does.
 CHART_MODULES := github.com/cilium/cilium@v1.18.4 github.com/cilium/cilium@v1.18.0 \
 	github.com/fluxcd/source-controller@v1.9.5 github.com/fluxcd/kustomize-controller@v1.9.5 \
-	github.com/fluxcd/helm-controller@v1.6.4 github.com/fluxcd/notification-controller@v1.9.3
+	github.com/fluxcd/helm-controller@v1.6.4 github.com/fluxcd/notification-controller@v1.9.3 \
+	sigs.k8s.io/gateway-api@v1.2.0 sigs.k8s.io/gateway-api@v1.3.0
 bin/charts: $(wildcard lab/charts/*) $(wildcard lab/cmd/lab-charts/*.go)
 	@rm -rf $@ && cd lab && go run ./cmd/lab-charts ../$@ $(CHART_MODULES) && touch ../$@
 

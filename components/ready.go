@@ -19,7 +19,7 @@ import (
 // ready registers the gate that opens when the cluster is healthy. Its input says what must be
 // healthy, so that the gate is passed anew when any of it changes or a machine was replaced.
 func (c *TalosCluster) ready(
-	ctx *pulumi.Context, name string, digests pulumi.StringMap,
+	ctx *pulumi.Context, name string, digests pulumi.StringMap, objects pulumi.StringOutput,
 	before []pulumi.Resource, machines map[string]pulumi.Resource,
 ) (*pulumi.Stash, error) {
 	wait, err := registerHook(ctx, TalosClusterType, name, "ready", c.waitReady(ctx))
@@ -27,11 +27,11 @@ func (c *TalosCluster) ready(
 		return nil, err
 	}
 
-	edit, err := attempt(ctx, name+"-edit", textOf(c.mustBeHealthy(digests)), pulumi.Parent(c))
+	edit, err := attempt(ctx, name+"-edit", textOf(c.mustBeHealthy(digests, objects)), pulumi.Parent(c))
 	if err != nil {
 		return nil, err
 	}
-	healthy := c.mustBeHealthy(digests)
+	healthy := c.mustBeHealthy(digests, objects)
 	healthy["edit"] = edit
 	opts := []pulumi.ResourceOption{
 		pulumi.Parent(c), pulumi.DependsOn(before),
@@ -57,7 +57,7 @@ func (c *TalosCluster) ready(
 }
 
 // mustBeHealthy says what the gate stands for.
-func (c *TalosCluster) mustBeHealthy(digests pulumi.StringMap) pulumi.Map {
+func (c *TalosCluster) mustBeHealthy(digests pulumi.StringMap, objects pulumi.StringOutput) pulumi.Map {
 	nodes := pulumi.Map{}
 	for _, n := range c.config.Nodes {
 		nodes[n.Name] = pulumi.StringMap{
@@ -70,6 +70,7 @@ func (c *TalosCluster) mustBeHealthy(digests pulumi.StringMap) pulumi.Map {
 
 	return pulumi.Map{
 		"kubernetes": pulumi.String(spec.Or(c.config.Kubernetes.Version, "")),
+		"manifests":  objects,
 		"nodes":      nodes,
 		"talos":      pulumi.String(spec.Or(c.config.Talos.Version, "")),
 	}
@@ -78,14 +79,19 @@ func (c *TalosCluster) mustBeHealthy(digests pulumi.StringMap) pulumi.Map {
 // textOf is a fingerprint of what the gate stands for.
 func textOf(healthy pulumi.Map) pulumi.StringOutput {
 	return healthy.ToMapOutput().ApplyT(func(plain map[string]any) (string, error) {
-		text, err := json.Marshal(plain)
-		if err != nil {
-			return "", fmt.Errorf("reading what must be healthy: %w", err)
-		}
-		sum := sha256.Sum256(text)
-
-		return hex.EncodeToString(sum[:8]), nil
+		return fingerprint(plain)
 	}).(pulumi.StringOutput) //nolint:forcetypeassert // the function's type
+}
+
+// fingerprint is a short text that is another when the value is.
+func fingerprint(plain any) (string, error) {
+	text, err := json.Marshal(plain)
+	if err != nil {
+		return "", fmt.Errorf("reading what must be healthy: %w", err)
+	}
+	sum := sha256.Sum256(text)
+
+	return hex.EncodeToString(sum[:8]), nil
 }
 
 // machineDigest is a fingerprint of everything that was said about a node, so that an edit of its

@@ -177,16 +177,17 @@ func (c *TalosCluster) bootstrapAndOpen(
 	if err != nil {
 		return err
 	}
-	ready, err := c.ready(ctx, name, digests, append(append(upgraded, members), before...), args.Machines)
+	done := append(append(upgraded, members), before...)
+	edited, objects, err := c.editManifests(ctx, name, manifests, done)
+	if err != nil {
+		return err
+	}
+	ready, err := c.ready(ctx, name, digests, objects, append(done, edited), args.Machines)
 	if err != nil {
 		return err
 	}
 	c.Ready = ready
-	edited, err := c.editManifests(ctx, name, manifests, ready)
-	if err != nil {
-		return err
-	}
-	if err := c.openKubeconfig(ctx, name, before, edited); err != nil {
+	if err := c.openKubeconfig(ctx, name, before, ready); err != nil {
 		return err
 	}
 

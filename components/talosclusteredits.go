@@ -20,43 +20,49 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/internal/operations"
 )
 
-// editManifests registers what the day-0 manifests hold, object by object, after the ready gate. Talos
-// creates what is missing and never edits or deletes: so that an edit of a manifest takes effect, its
-// objects are applied through the Kubernetes API when they change, and deleted when they go. A new
-// cluster has them from Talos. The kubeconfig waits for it, so that what comes after finds the edit done.
+// editManifests registers what the day-0 manifests hold, object by object, and the URLs of those that
+// control planes fetch. Talos creates what is missing and never edits or deletes: so that an edit of a
+// manifest takes effect, its objects are applied through the Kubernetes API when they change, and deleted
+// when they go. A new cluster has them from Talos. It comes before the ready gate, for an edit may be
+// what makes an unwell cluster well again.
 func (c *TalosCluster) editManifests(
-	ctx *pulumi.Context, name string, list pulumi.Output, ready pulumi.Resource,
-) (*pulumi.Stash, error) {
+	ctx *pulumi.Context, name string, list pulumi.Output, before []pulumi.Resource,
+) (*pulumi.Stash, pulumi.StringOutput, error) {
 	objects := &lateObjects{}
-	digests := pulumi.All(list, c.secrets.bundle).ApplyT(func(v []any) (map[string]string, error) {
+	urls, err := manifests.ExtraURLs(c.config)
+	if err != nil {
+		return nil, pulumi.StringOutput{}, fmt.Errorf("cluster %q: %w", name, err)
+	}
+	digests := pulumi.Unsecret(pulumi.All(list, c.secrets.bundle).ApplyT(func(v []any) (map[string]string, error) {
 		all, listed := v[0].([]machineconfig.Manifest)
 		bundle, ok := v[1].(*secrets.Bundle)
 		if !listed || !ok {
 			return nil, fmt.Errorf("cluster %q: the cluster's secrets are missing", name)
 		}
 
-		return objects.set(all, []byte(bundle.Cluster.Secret))
-	})
+		return objects.set(all, urls, []byte(bundle.Cluster.Secret))
+	}))
 	say, err := registerPlanHook(ctx, TalosClusterType, name, "manifests-plan", sayManifests(ctx))
 	if err != nil {
-		return nil, err
+		return nil, pulumi.StringOutput{}, err
 	}
-	edit, err := registerHook(ctx, TalosClusterType, name, "manifests", c.editObjects(ctx, objects))
+	edit, err := registerHook(ctx, TalosClusterType, name, "manifests", c.editObjects(ctx, objects, urls))
 	if err != nil {
-		return nil, err
+		return nil, pulumi.StringOutput{}, err
 	}
-	stash, err := pulumi.NewStash(ctx, name+"-manifests", &pulumi.StashArgs{Input: pulumi.Unsecret(digests)},
-		pulumi.Parent(c), pulumi.DependsOn([]pulumi.Resource{ready}),
+	stash, err := pulumi.NewStash(ctx, name+"-manifests", &pulumi.StashArgs{Input: digests},
+		pulumi.Parent(c), pulumi.DependsOn(before),
 		pulumi.ResourceHooks(&pulumi.ResourceHookBinding{BeforeUpdate: []*pulumi.ResourceHook{say, edit}}))
 	if err != nil {
-		return nil, fmt.Errorf("registering the day-0 objects of cluster %q: %w", name, err)
+		return nil, pulumi.StringOutput{}, fmt.Errorf("registering the day-0 objects of cluster %q: %w", name, err)
 	}
+	all := digests.ApplyT(func(plain any) (string, error) { return fingerprint(plain) })
 
-	return stash, nil
+	return stash, all.(pulumi.StringOutput), nil //nolint:forcetypeassert // the function's type
 }
 
-// editObjects is the hook that brings the cluster's objects in line.
-func (c *TalosCluster) editObjects(ctx *pulumi.Context, objects *lateObjects) pulumi.ResourceHookFunction {
+// editObjects is the hook that brings the cluster's objects in line, as soon as the Kubernetes API serves.
+func (c *TalosCluster) editObjects(ctx *pulumi.Context, objects *lateObjects, urls []string) pulumi.ResourceHookFunction {
 	patience := operations.DefaultPatience(duration(c.config.Lifecycle.ReadyTimeout, 15*time.Minute))
 
 	return func(args *pulumi.ResourceHookArgs) error {
@@ -66,13 +72,30 @@ func (c *TalosCluster) editObjects(ctx *pulumi.Context, objects *lateObjects) pu
 			return err
 		}
 		report := reportTo(ctx, args.URN)
-		err = operations.Manifests{Access: remote, Patience: patience, Report: report}.
-			Run(ctx.Context(), objects.of(edit.apply), edit.remove)
+		serving := c.secrets.access.cluster
+		serving.SkipKubernetes = true
+		look := operations.Look{Access: remote, Cluster: serving, Patience: patience, Report: report}
+		if err := look.Ready(ctx.Context()); err != nil {
+			return fmt.Errorf("%w\n  %s", err, c.howToReach())
+		}
+		apply, remove := objects.of(edit.apply), edit.remove
+		if len(edit.fetch)+len(edit.gone) > 0 {
+			extra := downloads{
+				fetcher: manifests.Fetcher{Client: manifests.ClientTrusting(c.config.Talos.TrustedRoots)},
+				headers: c.config.Manifests.ExtraHeaders, urls: urls, report: report,
+			}
+			more, rest, err := extra.edit(ctx.Context(), edit, objects.ids())
+			if err != nil {
+				return fmt.Errorf("cluster %q: %w", c.secrets.access.cluster.Name, err)
+			}
+			apply, remove = append(apply, more...), rest
+		}
+		err = operations.Manifests{Access: remote, Patience: patience, Report: report}.Run(ctx.Context(), apply, remove)
 		if err != nil {
 			return fmt.Errorf("cluster %q: %w", c.secrets.access.cluster.Name, err)
 		}
 
-		return operations.WaitHealthy(ctx.Context(), remote, c.secrets.access.cluster, patience, report)
+		return nil
 	}
 }
 
@@ -91,6 +114,9 @@ func sayManifests(ctx *pulumi.Context) pulumi.ResourceHookFunction {
 	}
 }
 
+// fetchedMark stands for the digest of what control planes fetch from a URL.
+const fetchedMark = "fetched"
+
 // keptMark marks, behind its digest, an object that its chart wants to stay.
 const keptMark = " kept"
 
@@ -99,6 +125,8 @@ type manifestEdit struct {
 	apply, remove []operations.ObjectID
 	// stay are objects without a manifest that nobody deletes, with the reason.
 	stay map[operations.ObjectID]string
+	// fetch and gone are the URLs of manifests that came and went.
+	fetch, gone []string
 }
 
 // manifestEditOf compares the objects that were with those that are to be.
@@ -106,12 +134,21 @@ func manifestEditOf(was, now resource.PropertyMap) manifestEdit {
 	before, after := objectsOf(was), objectsOf(now)
 	edit := manifestEdit{stay: map[operations.ObjectID]string{}}
 	for _, id := range slices.Sorted(maps.Keys(after)) {
-		if before[id] != after[id] {
+		switch {
+		case before[id] == after[id]:
+		case after[id] == fetchedMark:
+			edit.fetch = append(edit.fetch, id)
+		default:
 			edit.apply = append(edit.apply, operations.ObjectID(id))
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(before)) {
 		if _, still := after[id]; still {
+			continue
+		}
+		if before[id] == fetchedMark {
+			edit.gone = append(edit.gone, id)
+
 			continue
 		}
 		gone := operations.ObjectID(id)
@@ -133,6 +170,13 @@ func (e manifestEdit) lines() []string {
 	var all []string
 	for _, id := range e.apply {
 		all = append(all, fmt.Sprintf("%s will be applied", id))
+	}
+	for _, url := range e.fetch {
+		all = append(all, fmt.Sprintf("%s will be fetched, and what it holds applied", url))
+	}
+	for _, url := range e.gone {
+		all = append(all, fmt.Sprintf("what %s held will be deleted where no other manifest has it, "+
+			"but for kinds, namespaces and volumes", url))
 	}
 	for _, id := range e.remove {
 		all = append(all, fmt.Sprintf("%s will be deleted, since its manifest is gone", id))
@@ -169,13 +213,16 @@ type lateObjects struct {
 	all []manifests.Object
 }
 
-// set reads the objects and returns their digests.
-func (l *lateObjects) set(list []machineconfig.Manifest, key []byte) (map[string]string, error) {
+// set reads the objects and returns their digests, and a mark for each URL.
+func (l *lateObjects) set(list []machineconfig.Manifest, urls []string, key []byte) (map[string]string, error) {
 	all, err := manifests.Objects(list)
 	if err != nil {
 		return nil, err //nolint:wrapcheck // names the manifest
 	}
-	digests := make(map[string]string, len(all))
+	digests := make(map[string]string, len(all)+len(urls))
+	for _, url := range urls {
+		digests[url] = fetchedMark
+	}
 	for _, o := range all {
 		digests[o.ID] = o.Digest(key)
 		if o.Kept {
@@ -201,4 +248,16 @@ func (l *lateObjects) of(ids []operations.ObjectID) []operations.ManifestObject 
 	}
 
 	return found
+}
+
+// ids are all of them.
+func (l *lateObjects) ids() map[operations.ObjectID]bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	known := make(map[operations.ObjectID]bool, len(l.all))
+	for _, o := range l.all {
+		known[operations.ObjectID(o.ID)] = true
+	}
+
+	return known
 }

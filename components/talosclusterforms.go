@@ -5,6 +5,7 @@ package components
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,13 +25,15 @@ const (
 	formsPods       = "podSubnets"
 	formsServices   = "serviceSubnets"
 	formsDomain     = "dnsDomain"
+	formsNetwork    = "cni"
+	formsInstall    = "ciliumInstall"
 )
 
 // forms registers the forms in which configurations are written and secrets are encrypted, which every
 // configuration depends on. Raising the contract is an edit of its own: it is refused while a node runs
 // an older Talos, in the preview already where the same edit raises talos.version. Another cipher, other
-// networks of pods and services and another domain are refused always: a cluster keeps those it was made
-// with.
+// networks of pods and services, another domain and another pod network than flannel, or flannel instead,
+// are refused always: a cluster keeps those it was made with.
 func (c *TalosCluster) forms(ctx *pulumi.Context, name string) (*pulumi.Stash, error) {
 	refuse, err := registerPlanHook(ctx, TalosClusterType, name, "forms-step", refuseForms)
 	if err != nil {
@@ -47,6 +50,8 @@ func (c *TalosCluster) forms(ctx *pulumi.Context, name string) (*pulumi.Stash, e
 		formsPods:       pulumi.String(strings.Join(c.config.Cluster.PodSubnets, ", ")),
 		formsServices:   pulumi.String(strings.Join(c.config.Cluster.ServiceSubnets, ", ")),
 		formsDomain:     pulumi.String(spec.Or(c.config.Cluster.DNSDomain, "")),
+		formsNetwork:    pulumi.String(spec.Or(c.config.CNI.Name, "")),
+		formsInstall:    pulumi.String(ciliumInstall(c.config)),
 	}}, pulumi.Parent(c), pulumi.DependsOn([]pulumi.Resource{c.secrets.resource}),
 		pulumi.ResourceHooks(&pulumi.ResourceHookBinding{BeforeUpdate: []*pulumi.ResourceHook{refuse, look}}))
 	if err != nil {
@@ -54,6 +59,15 @@ func (c *TalosCluster) forms(ctx *pulumi.Context, name string) (*pulumi.Stash, e
 	}
 
 	return stash, nil
+}
+
+// ciliumInstall is how Cilium is installed, empty where there is none.
+func ciliumInstall(cfg spec.Config) string {
+	if !cfg.UsesCilium() {
+		return ""
+	}
+
+	return spec.Or(cfg.CNI.Cilium.Install, "chart")
 }
 
 // contract is the one that the stack names, else the one that was pinned when the cluster was made.
@@ -75,8 +89,13 @@ func refuseForms(args *pulumi.ResourceHookArgs) error {
 		{formsPods, "cluster.podSubnets", "nodes and pods keep the addresses that they have"},
 		{formsServices, "cluster.serviceSubnets", "services keep the addresses that they have, the cluster's own among them"},
 		{formsDomain, "cluster.dnsDomain", "what runs keeps asking for the names that it knows"},
+		{formsNetwork, "cni.name", "Talos never takes flannel away, nor does it bring it beside another pod network"},
+		{formsInstall, "cni.cilium.install", "what one way installed the other cannot take over"},
 	} {
 		was, now := stashedText(args.OldInputs, form.key), stashedText(args.NewInputs, form.key)
+		if form.key == formsNetwork && !slices.Contains([]string{was, now}, "flannel") {
+			continue // Cilium may be handed over, as may none to it
+		}
 		if was != "" && now != "" && was != now {
 			return fmt.Errorf("%s: was %s, is now %s: %s; write %s again", form.setting, was, now, form.why, was)
 		}

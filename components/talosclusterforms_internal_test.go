@@ -61,6 +61,7 @@ func TestNetworksOfALivingClusterAreKept(t *testing.T) {
 		formsPods:     "cluster.podSubnets: was one, is now two: nodes and pods keep the addresses that they have; write one again",
 		formsServices: "cluster.serviceSubnets: was one, is now two: services keep the addresses that they have, the cluster's own among them; write one again",
 		formsDomain:   "cluster.dnsDomain: was one, is now two: what runs keeps asking for the names that it knows; write one again",
+		formsInstall:  "cni.cilium.install: was one, is now two: what one way installed the other cannot take over; write one again",
 	} {
 		input := func(value string) resource.PropertyMap {
 			return resource.PropertyMap{"input": resource.NewPropertyValue(map[string]any{key: value})}
@@ -69,4 +70,20 @@ func TestNetworksOfALivingClusterAreKept(t *testing.T) {
 		assert.NoError(t, refuseForms(&pulumi.ResourceHookArgs{OldInputs: input("one"), NewInputs: input("one")}))
 		assert.NoError(t, refuseForms(&pulumi.ResourceHookArgs{NewInputs: input("one")}), "an older state does not say")
 	}
+}
+
+func TestFlannelStaysOrNeverComes(t *testing.T) {
+	t.Parallel()
+	edit := func(was, now string) error {
+		input := func(value string) resource.PropertyMap {
+			return resource.PropertyMap{"input": resource.NewPropertyValue(map[string]any{formsNetwork: value})}
+		}
+
+		return refuseForms(&pulumi.ResourceHookArgs{OldInputs: input(was), NewInputs: input(now)})
+	}
+	const why = ": Talos never takes flannel away, nor does it bring it beside another pod network; write "
+	assert.EqualError(t, edit("flannel", "cilium"), "cni.name: was flannel, is now cilium"+why+"flannel again")
+	assert.EqualError(t, edit("none", "flannel"), "cni.name: was none, is now flannel"+why+"none again")
+	assert.NoError(t, edit("cilium", "none"), "handed over to what git says")
+	assert.NoError(t, edit("none", "cilium"))
 }

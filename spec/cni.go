@@ -123,7 +123,8 @@ type Manifests struct {
 	Inline map[string]Manifest `json:"inline,omitempty"`
 	// Charts rendered in process, by name of the release.
 	Charts map[string]DayZeroChart `json:"charts,omitempty"`
-	// Extra are URLs that the control planes fetch.
+	// Extra are URLs that the control planes fetch. When one is edited on a living cluster, what it holds
+	// is fetched where Pulumi runs and applied; what comes behind the same URL later is not.
 	Extra []string `json:"extra,omitempty"`
 	// ExtraHeaders are sent with those requests.
 	ExtraHeaders map[string]Secret `json:"extraHeaders,omitempty"`

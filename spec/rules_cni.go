@@ -24,6 +24,7 @@ func (r *rules) cni() {
 		r.l.Addf("cni.cilium.chart.version",
 			"%s is the version of Talos: give the version of the Cilium chart, such as 1.18.4", *v)
 	}
+	r.ciliumJob(c)
 	if *c.Install != "job" && c.CLIImage != nil {
 		r.l.Addf("cni.cilium.cliImage", "is for install job, and install is %s: remove it", *c.Install)
 	}
@@ -38,6 +39,27 @@ func (r *rules) cni() {
 	r.bgp(c.BGP)
 	if c.GatewayAPI != nil {
 		r.gatewayAPI(c, *c.GatewayAPI)
+	}
+}
+
+// ciliumJob checks what the Cilium CLI can be told of a chart.
+func (r *rules) ciliumJob(c Cilium) {
+	if *c.Install != "job" {
+		return
+	}
+	const at, instead = "cni.cilium.chart.", "set cni.cilium.install to chart"
+	if repository := Or(c.Chart.Repository, ""); repository != "" && !strings.Contains(repository, "://") {
+		r.l.Addf(at+"repository", "%s is a path in the project, which the install Job cannot read: "+
+			"write https://… or oci://…, or %s", repository, instead)
+	}
+	if Or(c.Chart.Name, "cilium") != "cilium" {
+		r.l.Addf(at+"name", "the install Job installs the chart cilium alone: remove it, or %s", instead)
+	}
+	if c.Chart.Digest != nil {
+		r.l.Addf(at+"digest", "the install Job cannot check a digest: remove it, or %s", instead)
+	}
+	if c.Chart.Username != nil {
+		r.l.Addf(at+"username", "the install Job cannot log in to a repository: remove username and password, or %s", instead)
 	}
 }
 

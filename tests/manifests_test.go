@@ -28,8 +28,12 @@ func (s *site) alone(more ...string) string {
 	return file
 }
 
+// definition is where the Gateway API's documentation has a definition fetched from.
+const definition = "https://raw.githubusercontent.com/kubernetes-sigs/gateway-api/v1.2.0/config/crd/standard/gateway.networking.k8s.io_gateways.yaml"
+
 const (
 	manifestsAtFirst = `  talos-proxmox:manifests:
+    extra: [` + definition + `]
     inline:
       app:
         inline: |
@@ -78,6 +82,9 @@ const (
 `
 )
 
+// bundleVersion is the release of the Gateway API that a definition is of.
+const bundleVersion = `{.metadata.annotations.gateway\.networking\.k8s\.io/bundle-version}`
+
 // TestEditedManifestsTakeEffect edits day-0 manifests of a running cluster: Talos itself would only
 // create what is missing.
 func TestEditedManifestsTakeEffect(t *testing.T) {
@@ -85,8 +92,16 @@ func TestEditedManifestsTakeEffect(t *testing.T) {
 	s := newSite(t)
 	dev := s.up("dev", s.alone(manifestsAtFirst))
 	assert.Equal(t, map[string]string{"colour": "green", "shape": "round"}, dev.data("settings"))
+	dev.eventually("v1.2.0", "crd", "", "gateways.gateway.networking.k8s.io", bundleVersion)
 
-	dev.edit(s.alone(manifestsEdited))
+	newer := strings.ReplaceAll(definition, "v1.2.0", "v1.3.0")
+	edited := s.alone(strings.Replace(manifestsEdited, "    inline:\n", "    extra: ["+newer+"]\n    inline:\n", 1))
+	said := s.must("env", "HTTPS_PROXY=http://127.0.0.1:9", "HTTP_PROXY=http://127.0.0.1:9",
+		"pulumi", "preview", "--stack", "dev", "--config-file", edited, "--non-interactive").all()
+	assert.Contains(t, said, newer+" will be fetched, and what it holds applied")
+	assert.Contains(t, said, "what "+definition+" held will be deleted where no other manifest has it")
+	dev.edit(edited)
+	assert.Equal(t, "v1.3.0", dev.field("crd", "", "gateways.gateway.networking.k8s.io", bundleVersion), "Talos would leave it as it is")
 	assert.Equal(t, map[string]string{"colour": "red"}, dev.data("settings"), "what left the manifest left the object")
 	var job struct {
 		Spec struct {
@@ -108,6 +123,7 @@ func TestEditedManifestsTakeEffect(t *testing.T) {
 	assert.Contains(t, preview, "ConfigMap app/settings will be deleted, since its manifest is gone")
 	dev.edit(file)
 	dev.data("more")
+	assert.Equal(t, "v1.3.0", dev.field("crd", "", "gateways.gateway.networking.k8s.io", bundleVersion), "definitions stay")
 	gone := s.try("kubectl", "--kubeconfig", dev.kubeconfig, "get", "configmap", "settings", "-n", "app")
 	assert.Contains(t, gone.all(), "NotFound")
 	s.must("kubectl", "--kubeconfig", dev.kubeconfig, "get", "namespace", "app") // its manifest went earlier
@@ -122,4 +138,36 @@ func (r *running) data(name string) map[string]string {
 	r.kubectl(&found, "get", "configmap", name, "-n", "app")
 
 	return found.Data
+}
+
+// TestCiliumsJobInstallsAndUpgrades starts with values that the chart refuses, mends them, and edits the
+// version: the Job that installs Cilium says what is wrong, runs again, and then upgrades.
+func TestCiliumsJobInstallsAndUpgrades(t *testing.T) {
+	heavy(t)
+	t.Parallel()
+	s := newSite(t)
+	const cilium = `  talos-proxmox:lifecycle: {readyTimeout: 1m}
+  talos-proxmox:cni:
+    name: cilium
+    cilium: {install: job, chart: {version: 1.18.0, values: {hubble: {enabled: %}}}}
+`
+	file := func(hubble string, edits ...string) string {
+		return s.alone(strings.NewReplacer(append([]string{"%", hubble}, edits...)...).Replace(cilium))
+	}
+
+	s.create("dev")
+	failed := s.try("pulumi", "up", "--stack", "dev", "--config-file", file("[1]"), "--yes", "--skip-preview", "--non-interactive")
+	require.NotZero(t, failed.code)
+	assert.Contains(t, failed.all(), "Error: Unable to install Cilium: ")
+
+	dev := s.up("dev", file("false"))
+	const image = "{.spec.template.spec.containers[0].image}"
+	assert.Contains(t, dev.field("daemonset", "kube-system", "cilium", image), ":v1.18.0")
+	dev.isSettled()
+
+	dev.edit(file("false", "1.18.0", "1.18.4"))
+	dev.eventually("1", "job", "kube-system", "cilium-install", "{.status.succeeded}")
+	assert.Contains(t, dev.field("daemonset", "kube-system", "cilium", image), ":v1.18.4")
+	dev.isSettled()
+	dev.destroy()
 }

@@ -229,7 +229,9 @@ func (l *lister) workloads() error {
 // charts adds the chart archives, and what later releases run.
 func (l *lister) charts(ctx context.Context) error {
 	if l.cfg.UsesCilium() {
-		l.archive(manifests.CiliumChart(l.cfg))
+		if err := l.cilium(ctx); err != nil {
+			return err
+		}
 	}
 	for _, c := range l.cfg.Manifests.Charts {
 		l.archive(c.Chart)
@@ -247,6 +249,27 @@ func (l *lister) charts(ctx context.Context) error {
 		for _, i := range images {
 			l.image(Node, i, "release "+name)
 		}
+	}
+
+	return nil
+}
+
+// cilium adds the pod network's chart. What the install Job brings is not among the manifests.
+func (l *lister) cilium(ctx context.Context) error {
+	ch := manifests.CiliumChart(l.cfg)
+	if spec.Or(l.cfg.CNI.Cilium.Install, "chart") != "job" {
+		l.archive(ch)
+
+		return nil
+	}
+	l.url(Cluster, strings.TrimRight(*ch.Repository, "/"),
+		fmt.Sprintf("chart %s %s, unless the Cilium CLI has it", *ch.Name, *ch.Version))
+	images, err := manifests.Input{Config: l.cfg, Charts: l.in.Charts}.CiliumJobImages(ctx)
+	if err != nil {
+		return err //nolint:wrapcheck // names the setting
+	}
+	for _, i := range images {
+		l.image(Node, i, "Cilium")
 	}
 
 	return nil

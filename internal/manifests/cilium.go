@@ -83,11 +83,38 @@ func (in Input) ciliumChart(ctx context.Context, values object) (string, error) 
 		return "", err
 	}
 
-	return render(loaded, Release{
+	return render(loaded, in.ciliumRelease(values))
+}
+
+// ciliumRelease is how the chart is rendered.
+func (in Input) ciliumRelease(values object) Release {
+	return Release{
 		Name: "cilium", Namespace: ciliumNamespace, Kubernetes: spec.Or(in.Config.Kubernetes.Version, ""), Values: values,
 		// Its templates ask for the kinds that Gateway API brings.
 		APIs: []string{"gateway.networking.k8s.io/v1/GatewayClass", "gateway.networking.k8s.io/v1"},
-	})
+	}
+}
+
+// CiliumJobImages are the images of what the install Job installs; none where there is no such Job.
+func (in Input) CiliumJobImages(ctx context.Context) ([]string, error) {
+	settings := spec.Or(in.Config.CNI.Cilium, spec.Cilium{})
+	if !in.Config.UsesCilium() || spec.Or(settings.Install, "chart") != "job" {
+		return nil, nil
+	}
+	values, err := in.ciliumValues(settings)
+	if err != nil {
+		return nil, fmt.Errorf("cni.cilium.chart.values: %w", err)
+	}
+	loaded, err := in.Charts.Load(ctx, CiliumChart(in.Config))
+	if err != nil {
+		return nil, fmt.Errorf("cni.cilium: %w", err)
+	}
+	text, err := renderOnce(loaded, in.ciliumRelease(values))
+	if err != nil {
+		return nil, fmt.Errorf("cni.cilium: %w", err)
+	}
+
+	return Images(text)
 }
 
 // ciliumValues are the values that Talos needs, what the settings turn on, and the user's over both.
@@ -112,8 +139,11 @@ func (in Input) ciliumValues(settings spec.Cilium) (object, error) {
 	}
 	// An edit of the values takes effect: pods start anew with the settings that they read at their start.
 	operator := object{"rollOutPods": true}
-	if len(in.Config.Nodes) == 1 {
+	switch job := spec.Or(settings.Install, "chart") == "job"; {
+	case len(in.Config.Nodes) == 1:
 		operator["replicas"] = 1
+	case job:
+		operator["replicas"] = 2 // the chart's default, of which the CLI makes 1
 	}
 	values["rollOutCiliumPods"], values["operator"] = true, operator
 	hubble := spec.Or(settings.Hubble, false)

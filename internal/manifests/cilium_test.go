@@ -5,6 +5,7 @@ package manifests_test
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/manifests"
+	"github.com/talos-proxmox/talos-proxmox/internal/operations"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -210,15 +212,41 @@ func TestCiliumJob(t *testing.T) {
 	job := at(find(t, objects, "Job", "cilium-install"), "spec", "template", "spec")
 	assert.Equal(t, true, at(job, "hostNetwork"))
 	assert.Equal(t, manifests.CiliumCLIImage, at(at(job, "containers").([]any)[0], "image"))
-	assert.Equal(t, []any{
-		"cilium", "install", "--version", "v1.18.4", "--namespace", "kube-system", "--values", "/values/values.yaml",
-	}, at(at(job, "containers").([]any)[0], "command"))
+	container := at(job, "containers").([]any)[0]
+	arguments := []any{"--version", "v1.18.4", "--namespace", "kube-system", "--values", "/values/values.yaml"}
+	assert.Equal(t, append([]any{"cilium", "install"}, arguments...), at(container, "command"))
+	assert.Equal(t, "FallbackToLogsOnError", at(container, "terminationMessagePolicy"))
+	var again operations.Again
+	annotation := at(find(t, objects, "Job", "cilium-install"), "metadata", "annotations", operations.AgainAnnotation).(string)
+	require.NoError(t, json.Unmarshal([]byte(annotation), &again))
+	assert.Equal(t, operations.ObjectID("v1/ServiceAccount/kube-system/cilium"), again.When)
+	assert.Equal(t, []string{"cilium", "upgrade", "--version", "v1.18.4"}, again.Command[:4])
 	var values map[string]any
 	text := at(find(t, objects, "ConfigMap", "cilium-install"), "data", "values.yaml").(string)
 	require.NoError(t, yaml.Unmarshal([]byte(text), &values))
 	assert.Equal(t, "localhost", values["k8sServiceHost"])
 	find(t, objects, "ServiceAccount", "cilium-install")
 	find(t, objects, "ClusterRoleBinding", "cilium-install")
+}
+
+func TestEditedValuesMakeCiliumsJobAnew(t *testing.T) {
+	t.Parallel()
+	template := func(values string) string {
+		cfg := cluster(func(c *spec.Config) {
+			c.CNI = spec.CNI{Name: spec.Ptr("cilium"), Cilium: &spec.Cilium{Install: spec.Ptr("job"), Chart: spec.Chart{
+				Repository: spec.Ptr("oci://registry.example.com/charts"), Values: spec.Ptr(spec.Text(values)),
+			}}}
+		})
+		in := input(t, cfg)
+		in.Certificates = nil
+		job := find(t, documents(t, dayZero(t, in)[0].Contents), "Job", "cilium-install")
+		assert.Contains(t, at(at(job, "spec", "template", "spec", "containers").([]any)[0], "command"),
+			"oci://registry.example.com/charts/cilium", "the CLI wants the chart's name in an OCI repository")
+
+		return at(job, "spec", "template", "metadata", "annotations", "checksum/values").(string)
+	}
+	assert.Equal(t, template("{debug: {enabled: true}}"), template("{debug: {enabled: true}}"))
+	assert.NotEqual(t, template("{debug: {enabled: true}}"), template("{debug: {enabled: false}}"))
 }
 
 func TestGatewayInFrontOfTheKubernetesAPI(t *testing.T) {

@@ -4,6 +4,9 @@
 package manifests
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"net"
 	"net/url"
 	"strconv"
@@ -15,22 +18,23 @@ import (
 )
 
 // ciliumJob installs Cilium from within the cluster: a Job on a control plane runs the Cilium CLI
-// with its values from a ConfigMap. It runs on the host's network, before there is any other.
+// with its values from a ConfigMap. It runs on the host's network, before there is any other. An edit
+// of the values or the version makes the Job anew, which then upgrades: the CLI installs only once. Its
+// image has no shell that could choose (Dockerfile of cilium-cli).
 func ciliumJob(cfg spec.Config, settings spec.Cilium, values object) string {
-	chart := CiliumChart(cfg)
 	name, labels := "cilium-install", object{"app.kubernetes.io/name": "cilium-install"}
 	meta := func() object { return object{"name": name, "namespace": ciliumNamespace, "labels": labels} }
 	text, err := yaml.Marshal(values)
 	if err != nil {
 		text = []byte("{}\n")
 	}
-	args := list{
-		"cilium", "install", "--version", "v" + strings.TrimPrefix(*chart.Version, "v"),
-		"--namespace", ciliumNamespace, "--values", "/values/values.yaml",
-	}
-	if *chart.Repository != CiliumRepository {
-		args = append(args, "--repository", redact(*chart.Repository))
-	}
+	sum := sha256.Sum256(text)
+	job := meta()
+	// Helm's release makes the account first; objects that can be written can be JSON.
+	again, _ := json.Marshal(object{
+		"when": "v1/ServiceAccount/" + ciliumNamespace + "/cilium", "command": ciliumCommand(cfg, "upgrade"),
+	})
+	job["annotations"] = object{jobAgainAnnotation: string(again)}
 	host, port := "localhost", "6443"
 
 	return mustYAML(object{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": meta()}) +
@@ -42,10 +46,12 @@ func ciliumJob(cfg spec.Config, settings spec.Cilium, values object) string {
 		}) +
 		mustYAML(object{"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta(), "data": object{"values.yaml": string(text)}}) +
 		mustYAML(object{
-			"apiVersion": "batch/v1", "kind": "Job", "metadata": meta(),
+			"apiVersion": "batch/v1", "kind": "Job", "metadata": job,
 			"spec": object{
 				"backoffLimit": 10,
-				"template": object{"metadata": object{"labels": labels}, "spec": object{
+				"template": object{"metadata": object{
+					"labels": labels, "annotations": object{"checksum/values": hex.EncodeToString(sum[:])},
+				}, "spec": object{
 					"restartPolicy":      "OnFailure",
 					"serviceAccountName": name,
 					"hostNetwork":        true,
@@ -54,17 +60,40 @@ func ciliumJob(cfg spec.Config, settings spec.Cilium, values object) string {
 					"containers": list{object{
 						"name":    name,
 						"image":   spec.Or(settings.CLIImage, CiliumCLIImage),
-						"command": args,
+						"command": ciliumCommand(cfg, "install"),
 						"env": list{
 							object{"name": "KUBERNETES_SERVICE_HOST", "value": host},
 							object{"name": "KUBERNETES_SERVICE_PORT", "value": port},
 						},
-						"volumeMounts": list{object{"name": "values", "mountPath": "/values", "readOnly": true}},
+						// The pod's status then says why it failed, and the ready gate too.
+						"terminationMessagePolicy": "FallbackToLogsOnError",
+						"volumeMounts":             list{object{"name": "values", "mountPath": "/values", "readOnly": true}},
 					}},
 					"volumes": list{object{"name": "values", "configMap": object{"name": name}}},
 				}},
 			},
 		})
+}
+
+// jobAgainAnnotation is what operations.AgainAnnotation is; layers below it do not know operations.
+const jobAgainAnnotation = "talos-proxmox.dev/again"
+
+// ciliumCommand is what the CLI is told. Of an OCI repository it wants the chart's own name too.
+func ciliumCommand(cfg spec.Config, verb string) list {
+	chart := CiliumChart(cfg)
+	args := list{
+		"cilium", verb, "--version", "v" + strings.TrimPrefix(*chart.Version, "v"),
+		"--namespace", ciliumNamespace, "--values", "/values/values.yaml",
+	}
+	repository := strings.TrimRight(redact(*chart.Repository), "/")
+	if strings.HasPrefix(repository, "oci://") && !strings.HasSuffix(repository, "/cilium") {
+		repository += "/cilium"
+	}
+	if repository != CiliumRepository {
+		args = append(args, "--repository", repository)
+	}
+
+	return args
 }
 
 // splitEndpoint is the host and the port of the Kubernetes API.

@@ -22,7 +22,7 @@ import (
 const (
 	// fetchTimeout bounds one download.
 	fetchTimeout = 5 * time.Minute
-	// largestDownload bounds an index or an archive, in bytes.
+	// largestDownload bounds what is fetched, in bytes.
 	largestDownload = 128 << 20
 )
 
@@ -100,13 +100,20 @@ func placeOf(raw []byte, base *url.URL, ch spec.Chart) (*url.URL, error) {
 
 // get downloads; credentials go to the repository's own host only.
 func (f Fetcher) get(ctx context.Context, place, base *url.URL, ch spec.Chart) ([]byte, error) {
+	return f.download(ctx, place, func(request *http.Request) {
+		if place.Host == base.Host && ch.Username != nil {
+			request.SetBasicAuth(*ch.Username, spec.Or(ch.Password, spec.Secret{}).Reveal())
+		}
+	})
+}
+
+// download gets what is at a place.
+func (f Fetcher) download(ctx context.Context, place *url.URL, prepare func(*http.Request)) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, place.String(), nil)
 	if err != nil {
 		return nil, fmt.Errorf("asking for %s: %w", redact(place.String()), err)
 	}
-	if place.Host == base.Host && ch.Username != nil {
-		request.SetBasicAuth(*ch.Username, spec.Or(ch.Password, spec.Secret{}).Reveal())
-	}
+	prepare(request)
 	response, err := f.client().Do(request)
 	if err != nil {
 		var wrapped *url.Error

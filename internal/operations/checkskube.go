@@ -60,7 +60,7 @@ func nodesRegistered(ctx context.Context, l *look) *finding {
 }
 
 func nodesReady(ctx context.Context, l *look) *finding {
-	return l.onNodes(ctx, func(nodes map[string]corev1.Node) *finding {
+	found := l.onNodes(ctx, func(nodes map[string]corev1.Node) *finding {
 		for _, m := range l.cluster.up(l.cluster.Members) {
 			if err := nodeReady(nodes[m.Hostname]); err != nil {
 				return &finding{
@@ -72,6 +72,15 @@ func nodesReady(ctx context.Context, l *look) *finding {
 
 		return nil
 	})
+	if found == nil {
+		return nil
+	}
+	// A node waits for its pod network, and what installs that may have failed.
+	if words := l.lastWords(ctx); words != "" {
+		found.reason = fmt.Errorf("%w\n  %s", found.reason, words)
+	}
+
+	return found
 }
 
 // nodeReady is nil when the node's Ready condition is true.

@@ -161,13 +161,8 @@ func (m Manifests) change(
 		return &refusal{fmt.Errorf("%w\n  what cannot be changed can be made anew: kubectl delete %s %s -n %q, and `pulumi up` again",
 			err, strings.ToLower(live.GetKind()), live.GetName(), live.GetNamespace())}
 	}
-	background := metav1.DeletePropagationBackground
-	if err := client.Delete(ctx, live.GetName(), metav1.DeleteOptions{PropagationPolicy: &background}); err != nil {
-		return fmt.Errorf("making it anew: %w", err)
-	}
-	m.Report(fmt.Sprintf("%s is made anew, and runs again", id))
 
-	return applyTo(ctx, client, wanted)
+	return m.runAgain(ctx, client, live, wanted, id)
 }
 
 // applyTo applies on the server, where nobody else's fields are touched but those that the manifest has.

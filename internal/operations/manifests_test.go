@@ -154,6 +154,32 @@ func TestJobsAreMadeAnew(t *testing.T) {
 	assert.Empty(t, a.get(t, batchv1.SchemeGroupVersion.WithResource("jobs"), "one", "install").GetUID())
 }
 
+func TestJobsUpgradeWhatTheyInstalledBefore(t *testing.T) {
+	t.Parallel()
+	const job = `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"install","namespace":"one","annotations":` +
+		`{"talos-proxmox.dev/again":"{\"when\":\"v1/ConfigMap/one/installed\",\"command\":[\"cilium\",\"upgrade\"]}"}},` +
+		`"spec":{"template":{"spec":{"containers":[{"name":"a","command":["cilium","install"]}]}}}}`
+	for name, c := range map[string]struct {
+		before []runtime.Object
+		want   []any
+	}{
+		"nothing is installed": {want: []any{"cilium", "install"}},
+		"it is installed":      {before: []runtime.Object{configMap("installed", "helm")}, want: []any{"cilium", "upgrade"}},
+	} {
+		a := kubernetesWith(append(c.before, &batchv1.Job{
+			TypeMeta:   metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"},
+			ObjectMeta: metav1.ObjectMeta{Name: "install", Namespace: "one"},
+		})...)
+		_, err := a.edit([]operations.ManifestObject{object("batch/v1/Job/one/install", job)})
+		require.NoError(t, err, name)
+		made := a.get(t, batchv1.SchemeGroupVersion.WithResource("jobs"), "one", "install")
+		containers, _, err := unstructured.NestedSlice(made.Object, "spec", "template", "spec", "containers")
+		require.NoError(t, err)
+		require.Len(t, containers, 1)
+		assert.Equal(t, c.want, containers[0].(map[string]any)["command"], name)
+	}
+}
+
 func TestObjectsGoWithTheirManifest(t *testing.T) {
 	t.Parallel()
 	a := kubernetesWith(configMap("gone", "talos"), configMap("flux", "kustomize-controller"), configMap("held", "talos", "example.com/clean"))

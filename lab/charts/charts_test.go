@@ -36,7 +36,10 @@ func sources(t *testing.T) charts.Sources {
 	write(filepath.Join(cilium, "install/kubernetes/cilium/templates/a.yaml"), "kind: A\n")
 	write(filepath.Join(flux, "config/crd/bases/gitrepositories.yaml"), "kind: CustomResourceDefinition\nexample: '{{ not a template }}'\n")
 
-	return charts.Sources{Cilium: []string{cilium}, Flux: []string{flux}}
+	gateway := t.TempDir()
+	write(filepath.Join(gateway, "config/crd/standard/gateways.yaml"), "kind: CustomResourceDefinition\n")
+
+	return charts.Sources{Cilium: []string{cilium}, Flux: []string{flux}, Gateway: map[string]string{"v1.2.0": gateway}}
 }
 
 func TestPackGivesRepositoriesThatHelmReads(t *testing.T) {
@@ -95,7 +98,8 @@ func TestHandlerServesByHostAndThroughMirrors(t *testing.T) {
 	hosts, err := charts.Hosts(dir)
 	require.NoError(t, err)
 	assert.Equal(t, []string{
-		"argoproj.github.io", "charts.jetstack.io", "fluxcd-community.github.io", "helm.cilium.io", "traefik.github.io",
+		"argoproj.github.io", "charts.jetstack.io", "fluxcd-community.github.io", "helm.cilium.io",
+		"raw.githubusercontent.com", "traefik.github.io",
 	}, hosts)
 
 	for name, c := range map[string]struct {
@@ -106,6 +110,7 @@ func TestHandlerServesByHostAndThroughMirrors(t *testing.T) {
 		"with a port":        {"https://helm.cilium.io:443/cilium-1.18.4.tgz", http.StatusOK},
 		"below a path":       {"https://fluxcd-community.github.io/helm-charts/index.yaml", http.StatusOK},
 		"through a mirror":   {"https://proxy.example.com/helm.cilium.io/index.yaml", http.StatusOK},
+		"the Gateway API":    {"https://raw.githubusercontent.com/kubernetes-sigs/gateway-api/v1.2.0/config/crd/standard/gateways.yaml", http.StatusOK},
 		"a version it lacks": {"https://helm.cilium.io/cilium-1.0.0.tgz", http.StatusNotFound},
 		"outside of it":      {"https://helm.cilium.io/../../etc/passwd", http.StatusNotFound},
 	} {
@@ -177,4 +182,29 @@ func TestARegistryServesChartsToHelm(t *testing.T) {
 	assert.Equal(t, "flux-operator", pulled.Chart.Meta.Name)
 	_, err = client.Pull(at + "9.9.9")
 	require.Error(t, err)
+}
+
+func TestFindGivesWhatTheRepositoryHas(t *testing.T) {
+	t.Parallel()
+
+	dir := t.TempDir()
+	require.NoError(t, charts.Pack(dir, sources(t)))
+	for name, c := range map[string]struct{ repository, chart, version, want string }{
+		"a repository":       {"https://helm.cilium.io", "cilium", "1.18.4", ""},
+		"below a path":       {"https://fluxcd-community.github.io/helm-charts/", "flux2", charts.FluxVersion, ""},
+		"through a mirror":   {"https://proxy.example.com/helm.cilium.io", "cilium", "1.18.4", ""},
+		"a registry":         {"oci://ghcr.io/controlplaneio-fluxcd/charts", "flux-operator", "0.58.1", ""},
+		"a version it lacks": {"https://helm.cilium.io", "cilium", "9.9.9", `chart "cilium" version "9.9.9" not found in https://helm.cilium.io repository`},
+		"a registry's too":   {"oci://ghcr.io/controlplaneio-fluxcd/charts", "flux-operator", "9.9.9", "ghcr.io/controlplaneio-fluxcd/charts/flux-operator:9.9.9: not found"},
+		"no URL":             {"charts", "cilium", "1.18.4", "could not find protocol handler for: charts"},
+	} {
+		archive, err := charts.Find(dir, c.repository, c.chart, c.version)
+		if c.want != "" {
+			assert.EqualError(t, err, c.want, name)
+
+			continue
+		}
+		require.NoError(t, err, name)
+		assert.NotEmpty(t, archive, name)
+	}
 }

@@ -28,9 +28,15 @@ type Sources struct {
 	Cilium []string
 	// Flux are the modules of Flux's controllers.
 	Flux []string
+	// Gateway are the releases of the Gateway API, by version ("v1.2.0").
+	Gateway map[string]string
 }
 
-// Pack writes one Helm repository per host below dir: index.yaml and the charts' archives.
+// gatewayDefinitions is where the definitions of the Gateway API's releases are found, without scheme.
+const gatewayDefinitions = "raw.githubusercontent.com/kubernetes-sigs/gateway-api"
+
+// Pack writes one Helm repository per host below dir: index.yaml and the charts' archives; and the
+// definitions of the Gateway API where its documentation has them fetched from.
 func Pack(dir string, sources Sources) error {
 	var cilium [][]byte
 	for _, module := range sources.Cilium {
@@ -59,6 +65,12 @@ func Pack(dir string, sources Sources) error {
 
 	if err := repository(dir, FluxRepository, [][]byte{packed}); err != nil {
 		return err
+	}
+	for version, module := range sources.Gateway {
+		into := filepath.Join(dir, filepath.FromSlash(gatewayDefinitions), version, "config", "crd")
+		if err := os.CopyFS(into, os.DirFS(filepath.Join(module, "config", "crd"))); err != nil {
+			return fmt.Errorf("copying the Gateway API %s: %w", version, err)
+		}
 	}
 
 	return packStandIns(dir)

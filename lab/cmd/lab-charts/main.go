@@ -31,15 +31,19 @@ func run(args []string) error {
 		return errors.New("usage: lab-charts DIRECTORY MODULE@VERSION…")
 	}
 
-	var sources charts.Sources
+	sources := charts.Sources{Gateway: map[string]string{}}
 	for _, module := range args[1:] {
 		dir, err := download(module)
 		if err != nil {
 			return err
 		}
-		if strings.Contains(module, "cilium/cilium@") {
+		_, version, _ := strings.Cut(module, "@")
+		switch {
+		case strings.Contains(module, "cilium/cilium@"):
 			sources.Cilium = append(sources.Cilium, dir)
-		} else {
+		case strings.Contains(module, "gateway-api@"):
+			sources.Gateway[version] = dir
+		default:
 			sources.Flux = append(sources.Flux, dir)
 		}
 	}
