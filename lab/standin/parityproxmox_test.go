@@ -50,22 +50,8 @@ func TestProxmoxveIsLikeThePlugin(t *testing.T) {
 	for name, sc := range scenes(web.URL) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if why, known := different()[name]; known {
-				t.Skip("known to differ: " + why)
-			}
-
 			alike(t, plugin.play(t, "m", sc), standin.play(t, "m", sc))
 		})
-	}
-}
-
-// different are scenes in which the stand-in is known to do otherwise.
-func different() map[string]string {
-	return map[string]string{
-		"wrong hugepages":     "the plugin refuses huge pages where the program does not say cpu.numa; the stand-in leaves it to Proxmox VE",
-		"mapping of nonsense": "the plugin checks the device's path too",
-		"ha resource":         "the plugin sends the type beside the id",
-		"ha of nothing":       "the plugin sends the type beside the id, and words the error otherwise",
 	}
 }
 

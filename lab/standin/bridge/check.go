@@ -17,6 +17,7 @@ type Problems struct {
 	name      string
 	framework bool
 	refused   error
+	said      Tree
 	found     []plugin.CheckFailure
 }
 
@@ -31,6 +32,9 @@ func (p *Problems) Add(path Path, format string, args ...any) {
 		Reason:   fmt.Sprintf("%s. Examine values at '%s'.", reason, Path{p.name}.String()+"."+path.String()),
 	})
 }
+
+// Said tells whether the program itself says something at a dotted path, defaults aside.
+func (p *Problems) Said(path string) bool { return p.said.Has(path) }
 
 // Refuse ends the check with an error instead of a list of problems.
 func (p *Problems) Refuse(err error) {

@@ -24,7 +24,7 @@ func (p *provider) Check(_ context.Context, req plugin.CheckRequest) (plugin.Che
 	}
 
 	problems := NewProblems(req.URN.Name())
-	problems.framework = r.Framework
+	problems.framework, problems.said = r.Framework, TreeOf(req.News)
 	problems.Typecheck(t.args, resource.NewProperty(req.News), nil)
 	if problems.refused != nil {
 		return plugin.CheckResponse{}, problems.refused

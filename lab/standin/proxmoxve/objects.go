@@ -4,7 +4,6 @@
 package proxmoxve
 
 import (
-	"fmt"
 	"maps"
 	"net/url"
 	"regexp"
@@ -74,6 +73,11 @@ func haGroup() *bridge.Resource {
 func haResource() *bridge.Resource {
 	o := object{
 		what: "HA resource", path: "cluster/ha/resources", key: "resourceId", param: "sid",
+		added: func(in bridge.Tree, form url.Values) {
+			kind, _, _ := strings.Cut(in.Str("resourceId"), ":")
+			form.Set("type", or(in.Str("type"), kind))
+		},
+		failed: "Could not create HA resource '%s'.: error creating HA resource: %w",
 		encode: func(in bridge.Tree, form url.Values) {
 			text("comment", "comment")(in, 0, form)
 			text("group", "group")(in, 0, form)
@@ -181,7 +185,7 @@ func pciMapping() *bridge.Resource {
 	return o.equip(&bridge.Resource{
 		Args: &mapping.PciArgs{}, State: mapping.Pci{},
 		Required: []string{"maps"}, Computed: []string{"mediatedDevices"}, AutoName: "name",
-		Validate: validateMaps(`^[0-9A-Fa-f]{4}:[0-9A-Fa-f]{4}$`),
+		Validate: validateMaps(map[string]string{"id": deviceIDForm, "path": pciPathForm}),
 	})
 }
 
@@ -195,15 +199,25 @@ func usbMapping() *bridge.Resource {
 
 	return o.equip(&bridge.Resource{
 		Args: &mapping.UsbArgs{}, State: mapping.Usb{},
-		Required: []string{"maps"}, AutoName: "name", Validate: validateMaps(`^[0-9A-Fa-f]{4}:[0-9A-Fa-f]{4}$`),
+		Required: []string{"maps"}, AutoName: "name", Validate: validateMaps(map[string]string{"id": deviceIDForm}),
 	})
 }
 
-func validateMaps(idForm string) func(*bridge.Problems, bridge.Tree) {
+// Forms of what tells a device apart, as the provider checks them.
+const (
+	deviceIDForm = `^[0-9A-Fa-f]{4}:[0-9A-Fa-f]{4}$`
+	pciPathForm  = `^[a-f0-9]{4,}:[a-f0-9]{2}:[a-f0-9]{2}(\.[a-f0-9])?$`
+)
+
+// validateMaps checks the devices of a mapping. The provider keeps them as a set, whose members have no place.
+func validateMaps(forms map[string]string) func(*bridge.Problems, bridge.Tree) {
 	return func(p *bridge.Problems, in bridge.Tree) {
-		r := rules{Problems: p, in: in}
-		for i := range in.List("maps") {
-			r.matches(fmt.Sprintf("maps.%d.id", i), idForm, "must be a valid device ID in format \"8086:5916\"")
+		for _, d := range in.List("maps") {
+			for _, name := range slices.Sorted(maps.Keys(forms)) {
+				if v := d.Str(name); v != "" && !regexp.MustCompile(forms[name]).MatchString(v) {
+					p.Add(bridge.Path{"maps", name}, "Invalid device %s. %q is not valid", name, v)
+				}
+			}
 		}
 	}
 }

@@ -21,6 +21,9 @@ type object struct {
 	// in the API.
 	path, key, param string
 	encode           func(in bridge.Tree, form url.Values)
+	// added is what only creating sends too; failed how it says that it failed.
+	added  func(in bridge.Tree, form url.Values)
+	failed string
 	// decode reads the API's form back; base is the state.
 	decode func(raw map[string]any, base bridge.Tree) bridge.Tree
 	// outputs are those that the provider fills in.
@@ -56,8 +59,15 @@ func (o object) create(ctx context.Context, op *bridge.Op) (string, bridge.Tree,
 	id := op.In.Str(o.key)
 	form := url.Values{o.param: {id}}
 	o.encode(op.In, form)
+	if o.added != nil {
+		o.added(op.In, form)
+	}
 
-	if err := a.do(ctx, http.MethodPost, o.path, form, nil); err != nil {
+	err = a.do(ctx, http.MethodPost, o.path, form, nil)
+	if err != nil && o.failed != "" {
+		return "", nil, fmt.Errorf(o.failed, id, err)
+	}
+	if err != nil {
 		return "", nil, fmt.Errorf("could not create %s '%s': %w", o.what, id, err)
 	}
 

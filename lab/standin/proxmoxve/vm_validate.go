@@ -139,7 +139,7 @@ func (r rules) memory() {
 	r.between("memory.floating", 0, most)
 	r.between("memory.shared", 0, most)
 	r.oneOf("memory.hugepages", "1024", "2", "any")
-	if r.in.Has("memory.hugepages") && !r.in.Has("cpu.numa") {
+	if r.in.Has("memory.hugepages") && !r.Said("cpu.numa") {
 		r.fail("memory.hugepages", "Missing required argument. \"memory.0.hugepages\": all of "+
 			"`cpu.0.numa,memory.0.hugepages` must be specified")
 	}
