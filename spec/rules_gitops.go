@@ -83,6 +83,9 @@ func (r *rules) gitopsMethod(g GitOps) {
 		}
 	}
 	r.chart("gitops.chart", g.Chart)
+	if !Or(g.DayZero, false) && Or(g.Method, "") != "inline" { // else Helm itself reads them
+		r.releaseValues("gitops.chart.values", g.Chart.Values)
+	}
 }
 
 // git checks the repository to reconcile.
