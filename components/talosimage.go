@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/muhlba91/pulumi-proxmoxve/sdk/v6/go/proxmoxve/download"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
@@ -24,6 +25,9 @@ const TalosImageType = "talos-proxmox:components:TalosImage"
 
 // downloadTimeout bounds the download of one boot file, in seconds.
 const downloadTimeout = 1800
+
+// factoryLimit bounds the wait for the Image Factory to answer; it takes less than a second.
+const factoryLimit = time.Minute
 
 // ImageTarget is a datastore that receives the boot file.
 type ImageTarget struct {
@@ -150,9 +154,19 @@ func (i *TalosImage) register(
 	if !*a.Image.Register {
 		return nil, nil
 	}
+	hook, err := registerHook(ctx, TalosImageType, name, "factory", func(*pulumi.ResourceHookArgs) error {
+		if err := image.Awake(ctx.Context(), a.Image, schematic.YAML, factoryLimit); err != nil {
+			return fmt.Errorf("registering the schematic of image %q: %w", name, err)
+		}
+
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
 	registered, err := imagefactory.NewSchematic(ctx, name+"-schematic-"+schematic.ID[:12], &imagefactory.SchematicArgs{
 		Schematic: pulumi.String(schematic.YAML),
-	}, pulumi.Parent(i))
+	}, pulumi.Parent(i), pulumi.ResourceHooks(&pulumi.ResourceHookBinding{BeforeCreate: []*pulumi.ResourceHook{hook}}))
 	if err != nil {
 		return nil, fmt.Errorf("registering the schematic of image %q: %w", name, err)
 	}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package site
+
+import (
+	"strings"
+
+	"github.com/talos-proxmox/talos-proxmox/lab/fault"
+)
+
+// down tells whether a host has no power.
+func (s *Site) down(host string) bool {
+	_, yes := s.opts.Faults.Holds(fault.HostDown, fault.About{"host": {host}})
+
+	return yes
+}
+
+// HostUp tells whether a host has power.
+func (c *Cluster) HostUp(host string) bool { return !c.s.down(host) }
+
+// unpowered tells whether a name or address is that of a host without power.
+func (s *Site) unpowered(name string) bool {
+	if len(s.opts.Faults.List()) == 0 {
+		return false
+	}
+	short, _, _ := strings.Cut(name, ".")
+
+	s.mu.Lock()
+	defer s.mu.Unlock()
+
+	for _, c := range s.state.Clusters {
+		for _, h := range c.Hosts {
+			own := strings.EqualFold(h.Name, name) || strings.EqualFold(h.Name, short) || (h.Address != "" && h.Address == name)
+			if own && s.down(h.Name) {
+				return true
+			}
+		}
+	}
+
+	return false
+}
+
+// watchFaults lets hosts lose their power and get it back, and nodes die, until the site is closed.
+func (s *Site) watchFaults() {
+	dark := map[string]bool{}
+	for s.ctx.Err() == nil {
+		changed := s.opts.Faults.Changed()
+		for _, c := range s.Clusters() {
+			for _, h := range c.Hosts() {
+				down := s.down(h.Name)
+				key := c.Name() + "/" + h.Name
+				if down && !dark[key] {
+					c.powerOff(h.Name)
+				}
+				if !down && dark[key] {
+					c.powerOnAll(h.Name)
+				}
+				dark[key] = down
+			}
+		}
+		s.loseNodes()
+
+		select {
+		case <-changed:
+		case <-s.ctx.Done():
+		}
+	}
+}
+
+// powerOff cuts the power of every VM of a host.
+func (c *Cluster) powerOff(host string) {
+	c.s.mu.Lock()
+	var cut []*process
+	for _, v := range c.c.sortedVMs() {
+		if p := c.s.running[vmKey{c.c.Name, v.ID}]; p != nil && v.Host == host {
+			cut = append(cut, p)
+		}
+	}
+	c.s.mu.Unlock()
+
+	for _, p := range cut {
+		p.cancel()
+		<-p.done
+	}
+}
+
+// powerOnAll starts what a host starts when it boots.
+func (c *Cluster) powerOnAll(host string) {
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+
+	for _, v := range c.c.sortedVMs() {
+		if v.Host != host || !isTrue(v.Config["onboot"]) || c.s.running[vmKey{c.c.Name, v.ID}] != nil {
+			continue
+		}
+		if err := c.switchOn(v); err != nil {
+			c.s.opts.Log.Error("starting a VM with its host", "vm", v.ID, "error", err)
+		}
+	}
+}
