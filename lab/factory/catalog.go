@@ -8,29 +8,58 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+
+	"github.com/blang/semver/v4"
 )
 
-// extensions are the names of the official system extensions.
-func extensions() []string {
-	return []string{
-		"siderolabs/amd-ucode", "siderolabs/amdgpu", "siderolabs/binfmt-misc", "siderolabs/bnx2-bnx2x", "siderolabs/btrfs",
-		"siderolabs/chelsio-drivers", "siderolabs/chelsio-firmware", "siderolabs/cloudflared", "siderolabs/crun",
-		"siderolabs/drbd", "siderolabs/dvb-cx23885", "siderolabs/dvb-m88ds3103", "siderolabs/ecr-credential-provider",
-		"siderolabs/fuse3", "siderolabs/gasket-driver", "siderolabs/glibc", "siderolabs/gvisor", "siderolabs/gvisor-debug",
-		"siderolabs/hailort", "siderolabs/hello-world-service", "siderolabs/i915", "siderolabs/intel-ice-firmware",
-		"siderolabs/intel-ucode", "siderolabs/iscsi-tools", "siderolabs/kata-containers", "siderolabs/lldpd",
-		"siderolabs/mdadm", "siderolabs/mei", "siderolabs/metal-agent", "siderolabs/nebula", "siderolabs/netbird",
-		"siderolabs/newt", "siderolabs/nfs-utils", "siderolabs/nfsd", "siderolabs/nfsrahead", "siderolabs/nonfree-kmod-nvidia-lts",
-		"siderolabs/nonfree-kmod-nvidia-production", "siderolabs/nut-client", "siderolabs/nvidia-container-toolkit-lts",
-		"siderolabs/nvidia-container-toolkit-production", "siderolabs/nvidia-fabricmanager-lts",
-		"siderolabs/nvidia-fabricmanager-production", "siderolabs/nvidia-open-gpu-kernel-modules-lts",
-		"siderolabs/nvidia-open-gpu-kernel-modules-production", "siderolabs/nvme-cli", "siderolabs/panfrost",
-		"siderolabs/qemu-guest-agent", "siderolabs/qlogic-firmware", "siderolabs/realtek-firmware", "siderolabs/revpi-firmware",
-		"siderolabs/spin", "siderolabs/stargz-snapshotter", "siderolabs/tailscale", "siderolabs/tenstorrent",
-		"siderolabs/thunderbolt", "siderolabs/uinput", "siderolabs/usb-audio-drivers", "siderolabs/usb-modem-drivers",
-		"siderolabs/util-linux-tools", "siderolabs/v4l-uvc-drivers", "siderolabs/vc4", "siderolabs/vmtoolsd-guest-agent",
-		"siderolabs/wasmedge", "siderolabs/xdma-driver", "siderolabs/xen-guest-agent", "siderolabs/youki",
-		"siderolabs/zerotier", "siderolabs/zfs",
+// extensions are the names of the official system extensions of a Talos version, those of 1.10 and before as
+// 1.10 has them.
+func extensions(v string) []string {
+	all := []string{
+		"amazon-ena", "amd-ucode", "amdgpu", "binfmt-misc", "bnx2-bnx2x", "btrfs", "chelsio-drivers", "chelsio-firmware",
+		"cloudflared", "crun", "ctr", "drbd", "dvb-cx23885", "ecr-credential-provider", "fuse3", "gasket-driver", "glibc",
+		"gvisor", "gvisor-debug", "hello-world-service", "i915", "intel-ice-firmware", "intel-ucode", "iscsi-tools",
+		"kata-containers", "lldpd", "mdadm", "mei", "metal-agent", "nebula", "nfsd", "nonfree-kmod-nvidia-lts",
+		"nonfree-kmod-nvidia-production", "nut-client", "nvidia-container-toolkit-lts",
+		"nvidia-container-toolkit-production", "nvidia-fabricmanager-lts", "nvidia-fabricmanager-production",
+		"nvidia-open-gpu-kernel-modules-lts", "nvidia-open-gpu-kernel-modules-production", "nvme-cli", "panfrost",
+		"qemu-guest-agent", "qlogic-firmware", "realtek-firmware", "revpi-firmware", "spin", "stargz-snapshotter",
+		"tailscale", "thunderbolt", "uinput", "usb-modem-drivers", "util-linux-tools", "v4l-uvc-drivers", "vc4",
+		"vmtoolsd-guest-agent", "wasmedge", "xdma-driver", "xen-guest-agent", "youki", "zerotier", "zfs",
+	}
+	for _, later := range newer() {
+		if before, err := semver.ParseTolerant(v); err == nil && before.Minor < later.minor {
+			break
+		}
+		all = append(all, later.names...)
+	}
+	slices.Sort(all)
+	for i := range all {
+		all[i] = "siderolabs/" + all[i]
+	}
+
+	return all
+}
+
+// release is what a minor release brought.
+type release struct {
+	minor uint64
+	names []string
+}
+
+// newer are the extensions that releases after 1.10 brought, oldest first.
+func newer() []release {
+	return []release{
+		{11, []string{
+			"dvb-m88ds3103", "hailort", "newt", "nfsrahead", "tenstorrent",
+		}},
+		{12, []string{
+			"bird2", "gpio-pinctrl", "mellanox-mstflint", "multipath-tools", "netbird", "nfs-utils", "nvidia-gdrdrv-device",
+			"soci-snapshotter", "trident-iscsi-tools", "usb-audio-drivers", "xe",
+		}},
+		{13, []string{
+			"intel-npu", "joydev", "px-fuse", "rockchip-rknn", "uhid",
+		}},
 	}
 }
 
@@ -61,7 +90,7 @@ type overlayInfo struct {
 
 func extensionInfos(v string) []extensionInfo {
 	var all []extensionInfo
-	for _, name := range extensions() {
+	for _, name := range extensions(v) {
 		ref := "ghcr.io/" + name + ":" + v
 		all = append(all, extensionInfo{
 			Name: name, Ref: ref, Digest: digest(ref), Author: "Sidero Labs",
@@ -88,7 +117,7 @@ func digest(s string) string { return fmt.Sprintf("sha256:%x", sha256.Sum256([]b
 // check refuses what no image of that version can hold.
 func check(s Schematic, v string) error {
 	for _, name := range s.Customization.SystemExtensions.OfficialExtensions {
-		if !extensionName.MatchString(name) || !slices.Contains(extensions(), name) {
+		if !extensionName.MatchString(name) || !slices.Contains(extensions(v), name) {
 			return &problem{
 				http.StatusBadRequest,
 				fmt.Sprintf("official extension %q is not available for Talos version %s", name, v),
