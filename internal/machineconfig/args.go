@@ -4,35 +4,77 @@
 package machineconfig
 
 import (
+	"fmt"
+	"strings"
+
 	"github.com/siderolabs/talos/pkg/machinery/config/types/v1alpha1"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/versions"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// args are a component's flags in the form Talos takes. Since 1.13 Talos leaves out a flag whose text is
-// empty, and takes it from a list, which older ones refuse: those read the null, as which the machinery
-// writes an empty text, as an empty text.
-func (r *builder) args(flags map[string]string) v1alpha1.Args {
+// args are a component's flags in the form Talos takes. The machinery writes an empty text as null, which Talos
+// before 1.13 reads as the empty text that it is.
+func args(flags map[string]string) v1alpha1.Args {
 	if len(flags) == 0 {
 		return nil
 	}
-	lists := r.runs(versions.Contract{Major: 1, Minor: 13})
 	out := v1alpha1.Args{}
 	for name, value := range flags {
-		if value == "" && lists {
-			out[name] = v1alpha1.NewArgValue("", []string{""})
-		} else {
-			out[name] = v1alpha1.NewArgValue(value, nil)
-		}
+		out[name] = v1alpha1.NewArgValue(value, nil)
 	}
 
 	return out
 }
 
-// runs says whether the cluster runs a Talos of that minor version or a newer one.
-func (r *builder) runs(since versions.Contract) bool {
-	talos, err := versions.ParseTalos(spec.Or(r.cfg.Talos.Version, ""))
+// flagsLeftOut says which flags Talos would not pass on: since 1.13 it leaves out one whose text is empty.
+// (pkg/argsbuilder. Lists, where an empty text could stand, are read since 1.13.6 only.)
+func flagsLeftOut(cfg spec.Config, main *v1alpha1.Config) []string {
+	talos, err := versions.ParseTalos(spec.Or(cfg.Talos.Version, ""))
+	since := versions.Contract{Major: 1, Minor: 13}
+	if err != nil || since.NewerThan(talos.Contract()) {
+		return nil
+	}
+	var found []string
+	components := componentFlags(main)
+	for _, component := range sortedKeys(components) {
+		flags := components[component].ToMap()
+		for _, name := range sortedKeys(flags) {
+			if strings.Join(flags[name], "") == "" {
+				found = append(found, fmt.Sprintf("%s.extraArgs.%s: Talos leaves out a flag without a text since %s: give it one, "+
+					"or leave it out", component, name, since))
+			}
+		}
+	}
 
-	return err == nil && !since.NewerThan(talos.Contract())
+	return found
+}
+
+// componentFlags are the flags that a configuration has, by component.
+func componentFlags(main *v1alpha1.Config) map[string]v1alpha1.Args {
+	flags := map[string]v1alpha1.Args{}
+	if m := main.MachineConfig; m != nil && m.MachineKubelet != nil {
+		flags["machine.kubelet"] = m.MachineKubelet.KubeletExtraArgs
+	}
+	c := main.ClusterConfig
+	if c == nil {
+		return flags
+	}
+	if c.APIServerConfig != nil {
+		flags["cluster.apiServer"] = c.APIServerConfig.ExtraArgsConfig
+	}
+	if c.ControllerManagerConfig != nil {
+		flags["cluster.controllerManager"] = c.ControllerManagerConfig.ExtraArgsConfig
+	}
+	if c.SchedulerConfig != nil {
+		flags["cluster.scheduler"] = c.SchedulerConfig.ExtraArgsConfig
+	}
+	if c.ProxyConfig != nil {
+		flags["cluster.proxy"] = c.ProxyConfig.ExtraArgsConfig
+	}
+	if c.EtcdConfig != nil {
+		flags["cluster.etcd"] = c.EtcdConfig.EtcdExtraArgs
+	}
+
+	return flags
 }

@@ -63,6 +63,25 @@ func TestCheckBlamesThePatch(t *testing.T) {
 			},
 			want: "nodes.work-1.patches[0]: document OOMConfig: Talos knows this kind since v1.12, but the cluster runs v1.11.6 (node work-1)",
 		},
+		"a document of a Talos to come": {
+			change: func(c *spec.Config) {
+				c.Nodes[3].Patches = inline("apiVersion: v1alpha1\nkind: EnvironmentConfig\nvariables: {A: b}\n")
+			},
+			want: "nodes.work-1.patches[0]: document EnvironmentConfig: Talos knows this kind since v1.13, but the cluster runs v1.12.4 (node work-1)",
+		},
+		"a flag without a text": {
+			talos: "v1.13.0",
+			change: func(c *spec.Config) {
+				c.Nodes[3].Patches = inline("machine: {kubelet: {extraArgs: {cloud-provider: \"\"}}}\n")
+			},
+			want: "nodes.work-1.patches[0]: document machine configuration: machine.kubelet.extraArgs.cloud-provider: " +
+				"Talos leaves out a flag without a text since v1.13: give it one, or leave it out (node work-1)",
+		},
+		"a flag without a text for an older Talos": {
+			change: func(c *spec.Config) {
+				c.Nodes[3].Patches = inline("machine: {kubelet: {extraArgs: {cloud-provider: \"\"}}}\n")
+			},
+		},
 		"etcd without encryption": {
 			change: func(c *spec.Config) {
 				c.Nodes[0].Patches = inline(`[{"op": "remove", "path": "/cluster/secretboxEncryptionSecret"}]`)

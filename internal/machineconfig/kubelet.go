@@ -22,11 +22,11 @@ var defaultMountOptions = []string{"bind", "rshared", "rw"}
 func (r *builder) addKubelet() error {
 	kubelet := r.machine.MachineKubelet
 	settings := spec.Or(r.cfg.Kubernetes.Kubelet, spec.Kubelet{})
-	args := maps.Clone(settings.ExtraArgs)
+	flags := maps.Clone(settings.ExtraArgs)
 	if spec.Or(settings.RotateServerCertificates, false) {
-		args = with(args, "rotate-server-certificates", "true")
+		flags = with(flags, "rotate-server-certificates", "true")
 	}
-	kubelet.KubeletExtraArgs = r.args(args)
+	kubelet.KubeletExtraArgs = args(flags)
 	kubelet.KubeletClusterDNS = settings.ClusterDNS
 	if len(settings.NodeIPSubnets) > 0 {
 		kubelet.KubeletNodeIP = &v1alpha1.KubeletNodeIPConfig{KubeletNodeIPValidSubnets: settings.NodeIPSubnets}

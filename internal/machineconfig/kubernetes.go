@@ -22,10 +22,10 @@ func (r *builder) addKubernetes() error {
 	}
 	c := r.cluster
 	manager := spec.Or(r.cfg.Kubernetes.ControllerManager, spec.Component{})
-	c.ControllerManagerConfig.ExtraArgsConfig = r.args(manager.ExtraArgs)
+	c.ControllerManagerConfig.ExtraArgsConfig = args(manager.ExtraArgs)
 	c.ControllerManagerConfig.EnvConfig = environment(manager.Env)
 	scheduler := spec.Or(r.cfg.Kubernetes.Scheduler, spec.Component{})
-	c.SchedulerConfig.ExtraArgsConfig = r.args(scheduler.ExtraArgs)
+	c.SchedulerConfig.ExtraArgsConfig = args(scheduler.ExtraArgs)
 	c.SchedulerConfig.EnvConfig = environment(scheduler.Env)
 
 	proxy := spec.Or(r.cfg.Kubernetes.Proxy, spec.Proxy{})
@@ -33,10 +33,10 @@ func (r *builder) addKubernetes() error {
 		c.ProxyConfig.Disabled = spec.Ptr(true)
 	}
 	c.ProxyConfig.ModeConfig = spec.Or(proxy.Mode, "")
-	c.ProxyConfig.ExtraArgsConfig = r.args(proxy.ExtraArgs)
+	c.ProxyConfig.ExtraArgsConfig = args(proxy.ExtraArgs)
 
 	etcd := spec.Or(r.cfg.Kubernetes.Etcd, spec.Etcd{})
-	c.EtcdConfig.EtcdExtraArgs = r.args(etcd.ExtraArgs)
+	c.EtcdConfig.EtcdExtraArgs = args(etcd.ExtraArgs)
 	c.EtcdConfig.EtcdAdvertisedSubnets = etcd.AdvertisedSubnets
 	r.encryptAtRest()
 
@@ -70,7 +70,7 @@ func (r *builder) encryptAtRest() {
 func (r *builder) addAPIServer() error {
 	settings := spec.Or(r.cfg.Kubernetes.APIServer, spec.APIServer{})
 	api := r.cluster.APIServerConfig
-	api.ExtraArgsConfig = r.args(merge(oidcArgs(settings.OIDC), settings.ExtraArgs))
+	api.ExtraArgsConfig = args(merge(oidcArgs(settings.OIDC), settings.ExtraArgs))
 	api.EnvConfig = environment(settings.Env)
 	if settings.AuditPolicy != nil {
 		object, err := objectOf(*settings.AuditPolicy)

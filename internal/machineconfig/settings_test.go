@@ -251,6 +251,4 @@ func TestFlagsWithoutTextStayOnTheCommandLine(t *testing.T) {
 	}
 	assert.Contains(t, render(t, input(cluster("v1.12.4", "v1.35.0", empty)), "cp-1"),
 		"cloud-provider: null\n", "an empty text, as Talos reads it until 1.12")
-	assert.Contains(t, render(t, input(cluster("v1.13.0", "v1.35.0", empty)), "cp-1"),
-		"cloud-provider:\n                - \"\"\n")
 }

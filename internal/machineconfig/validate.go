@@ -74,6 +74,7 @@ func refusals(cfg spec.Config, node spec.NamedNode, provider config.Provider) []
 		}
 	}
 	report(machineDocument, ownRules(node, main)...)
+	report(machineDocument, flagsLeftOut(cfg, main)...)
 
 	return found
 }
