@@ -126,7 +126,7 @@ test-unit: ## run the tests that need no tools
 	@go test $$(go list ./... | grep -v /tests) $(ARGS)
 
 .PHONY: charts
-charts: ## fill .cache/charts with the stacks' charts, and say their digests
+charts: ## fill .cache/charts with the stacks' charts, and pin their digests in charts.lock.yaml
 	@go run ./cmd/charts $(ARGS)
 
 .PHONY: images

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-// Command charts fills the chart cache with what the stacks need, and says each archive's digest, to
-// be pinned in the stack file.
+// Command charts fills the chart cache with what the stacks need, and pins each archive's digest in the
+// project's charts.lock.yaml, where none is pinned yet.
 //
 //	go run ./cmd/charts [-dir DIRECTORY] [STACK...]
 package main
@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/talos-proxmox/talos-proxmox/cmd/internal/stackfile"
@@ -70,7 +71,17 @@ func run(ctx context.Context, dir string, names []string, out io.Writer) error {
 
 				continue
 			}
-			fmt.Fprintf(out, "%s %s %s\n", spec.Or(ch.Name, ""), spec.Or(ch.Version, ""), digest)
+			kept, err := cache.Lock.Keep(ch, digest)
+			if err != nil {
+				errs = append(errs, err)
+
+				continue
+			}
+			note := ""
+			if kept {
+				note = " (now in " + filepath.Base(cache.Lock.Path) + ")"
+			}
+			fmt.Fprintf(out, "%s %s %s%s\n", spec.Or(ch.Name, ""), spec.Or(ch.Version, ""), digest, note)
 		}
 	}
 

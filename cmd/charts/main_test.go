@@ -43,7 +43,7 @@ func stackWith(t *testing.T, repository string) string {
 	return dir
 }
 
-func TestChartsAreFetchedOnceAndTheirDigestsSaid(t *testing.T) {
+func TestChartsAreFetchedOnceAndTheirDigestsPinned(t *testing.T) {
 	t.Parallel()
 	path, err := chartutil.Save(&chart.Chart{Metadata: &chart.Metadata{APIVersion: "v2", Name: "greeter", Version: "1.2.3"}}, t.TempDir())
 	require.NoError(t, err)
@@ -59,12 +59,15 @@ func TestChartsAreFetchedOnceAndTheirDigestsSaid(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	dir := stackWith(t, server.URL)
-	want := fmt.Sprintf("greeter 1.2.3 sha256:%x\n", sha256.Sum256(archive))
-	for range 2 {
+	digest := fmt.Sprintf("sha256:%x", sha256.Sum256(archive))
+	for _, note := range []string{" (now in charts.lock.yaml)", ""} {
 		var out bytes.Buffer
 		require.NoError(t, run(context.Background(), dir, nil, &out))
-		assert.Equal(t, want, out.String())
+		assert.Equal(t, "greeter 1.2.3 "+digest+note+"\n", out.String())
 		server.Close()
 	}
+	locked, err := os.ReadFile(filepath.Join(dir, "charts.lock.yaml"))
+	require.NoError(t, err)
+	assert.Contains(t, string(locked), server.URL+":\n  greeter-1.2.3: "+digest+"\n")
 	assert.ErrorIs(t, run(context.Background(), dir, []string{"gone"}, &bytes.Buffer{}), os.ErrNotExist)
 }

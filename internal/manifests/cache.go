@@ -39,6 +39,8 @@ type Cache struct {
 	ProjectDir string
 	// Fetch gets an archive that is not there; nil where the network must not be used.
 	Fetch func(context.Context, spec.Chart) ([]byte, error)
+	// Lock holds the digests that archives must have.
+	Lock Lock
 }
 
 // ProjectCache is the cache of the project in a directory. fetch gets what is not there; nil where the
@@ -52,7 +54,7 @@ func ProjectCache(project string, fetch func(context.Context, spec.Chart) ([]byt
 		dir = filepath.Join(project, dir)
 	}
 
-	return Cache{Dir: dir, ProjectDir: project, Fetch: fetch}
+	return Cache{Dir: dir, ProjectDir: project, Fetch: fetch, Lock: projectLock(project)}
 }
 
 // Reference is the path of a chart for Helm, loaded and checked as [Cache.Load] does: relative to the
@@ -121,7 +123,7 @@ func (c Cache) Path(ch spec.Chart) string {
 func (c Cache) archive(ctx context.Context, ch spec.Chart) ([]byte, error) {
 	archive, err := os.ReadFile(c.Path(ch))
 	if err == nil {
-		return archive, digestFits(archive, ch)
+		return archive, c.digestFits(archive, ch)
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("reading %s from the cache: %w", describe(ch), err)
@@ -134,7 +136,7 @@ func (c Cache) archive(ctx context.Context, ch spec.Chart) ([]byte, error) {
 		return nil, fmt.Errorf("%s is not in the cache and cannot be fetched: run `%s` where there is network: %w",
 			describe(ch), FillCommand, err)
 	}
-	if err := digestFits(archive, ch); err != nil {
+	if err := c.digestFits(archive, ch); err != nil {
 		return nil, err
 	}
 
@@ -226,10 +228,13 @@ func digestOf(archive []byte) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// digestFits compares the archive with the pinned digest.
-func digestFits(archive []byte, ch spec.Chart) error {
-	want := spec.Or(ch.Digest, "")
-	if got := digestOf(archive); want != "" && got != want {
+// digestFits compares the archive with the digest that the stack file says and with the locked one.
+func (c Cache) digestFits(archive []byte, ch spec.Chart) error {
+	want, got := spec.Or(ch.Digest, ""), digestOf(archive)
+	if want == "" {
+		return c.Lock.Check(ch, got)
+	}
+	if got != want {
 		return fmt.Errorf("%s has the digest %s: the repository or the cache gave another archive", describe(ch), got)
 	}
 

@@ -59,6 +59,8 @@ func New(lab daemon.Info, bin tools.Dir, own []string) (Environment, error) {
 	// Some of the lab's charts are stand-ins: they must not stay where real ones are kept.
 	e["HELM_CACHE_HOME"] = filepath.Join(lab.Site, "helm")
 	e["TALOS_PROXMOX_CHART_CACHE"] = filepath.Join(lab.Site, "charts")
+	// They are packed here, so that no archive has the digest of the repository's.
+	e["TALOS_PROXMOX_CHART_LOCK"] = filepath.Join(lab.Site, "charts.lock.yaml")
 	e.openGit(lab)
 	e.setDefault("PROXMOX_VE_API_TOKEN", lab.Token)
 	e.setDefault("GIT_SSH_COMMAND", fmt.Sprintf("ssh -o ProxyCommand='%s connect %%h %%p'", bin.Path(tools.Lab)))

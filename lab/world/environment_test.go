@@ -27,7 +27,8 @@ func TestTheEnvironmentLeadsIntoTheLab(t *testing.T) {
 	assert.Equal(t, world.Environment{
 		"HOME": "/home/me", "PATH": "/tools:/usr/bin", "LAB_SITE": lab.Site,
 		"HELM_CACHE_HOME": filepath.Join(lab.Site, "helm"), "TALOS_PROXMOX_CHART_CACHE": filepath.Join(lab.Site, "charts"),
-		"HTTPS_PROXY": lab.Gateway, "HTTP_PROXY": lab.Gateway, "https_proxy": lab.Gateway, "http_proxy": lab.Gateway,
+		"TALOS_PROXMOX_CHART_LOCK": filepath.Join(lab.Site, "charts.lock.yaml"),
+		"HTTPS_PROXY":              lab.Gateway, "HTTP_PROXY": lab.Gateway, "https_proxy": lab.Gateway, "http_proxy": lab.Gateway,
 		"NO_PROXY": "localhost,127.0.0.1,::1", "no_proxy": "localhost,127.0.0.1,::1",
 		"SSL_CERT_FILE": lab.Bundle, "CURL_CA_BUNDLE": lab.Bundle, "GIT_SSL_CAINFO": lab.Bundle,
 		"REQUESTS_CA_BUNDLE": lab.Bundle, "NODE_EXTRA_CA_CERTS": lab.Bundle,
