@@ -195,10 +195,14 @@ func handToGit(
 		return handedOver{}, err
 	}
 	after := []pulumi.Resource{before}
+	key, err := components.NewAgeKey(ctx, name+"-age", name+"-flux")
+	if err != nil {
+		return handedOver{}, err
+	}
 	switch *cfg.GitOps.Provider {
 	case "flux":
 		flux, err := components.NewFluxBootstrap(ctx, name+"-flux", &components.FluxBootstrapArgs{
-			ClusterName: name, Kubeconfig: cluster.Kubeconfig, Cluster: cluster, GitOps: cfg.GitOps, Charts: charts, After: after,
+			ClusterName: name, Kubeconfig: cluster.Kubeconfig, Cluster: cluster, GitOps: cfg.GitOps, Charts: charts, AgeKey: key, After: after,
 		})
 		if err != nil {
 			return handedOver{}, err

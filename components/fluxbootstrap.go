@@ -30,6 +30,9 @@ type FluxBootstrapArgs struct {
 	// Charts keeps the chart's archive ([ProjectCharts]), so that a plan needs no network. Without it the
 	// Kubernetes provider asks the repository at every plan, and checks no digest.
 	Charts ChartCache
+	// AgeKey decrypts the repository's secrets where GitOps.SOPS gives no key. Nil: the component generates
+	// one, which goes with it.
+	AgeKey *AgeKey
 	// After is what comes first: what [RememberGitOps] returned.
 	After []pulumi.Resource
 }
@@ -95,7 +98,7 @@ func (b *fluxBuilder) build(f *FluxBootstrap, args *FluxBootstrapArgs, values ma
 	if err != nil {
 		return err
 	}
-	sops, err := b.sopsSecret(f, before)
+	sops, err := b.sopsSecret(f, args.AgeKey, before)
 	if err != nil {
 		return err
 	}

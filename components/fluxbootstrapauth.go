@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"strings"
 
-	"filippo.io/age"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	"golang.org/x/crypto/ssh"
 
@@ -63,20 +62,26 @@ func (b *fluxBuilder) gitSecret(f *FluxBootstrap, before []pulumi.Resource) (pul
 }
 
 // sopsSecret registers the key that decrypts the repository's secrets; nil when there is none.
-func (b *fluxBuilder) sopsSecret(f *FluxBootstrap, before []pulumi.Resource) (pulumi.Resource, error) {
+func (b *fluxBuilder) sopsSecret(f *FluxBootstrap, kept *AgeKey, before []pulumi.Resource) (pulumi.Resource, error) {
 	f.AgeRecipient = pulumi.String("").ToStringOutput()
 	if b.g.SOPS == nil {
 		return nil, nil //nolint:nilnil // no secret, no error
 	}
-	identity, recipient, err := ageKey(b.ctx, b.name+"-age", b.g.SOPS.AgeKey, b.into[0])
+	key, err := kept, error(nil)
+	switch {
+	case b.g.SOPS.AgeKey != nil:
+		key, err = givenAgeKey(*b.g.SOPS.AgeKey)
+	case key == nil:
+		key, err = generateAgeKey(b.ctx, b.name+"-age", b.into[0])
+	}
 	if err != nil {
 		return nil, err
 	}
-	f.AgeRecipient = recipient
+	f.AgeRecipient = key.recipient
 
 	// kustomize-controller takes keys whose names end in .agekey.
 	return registerSecret(b.ctx, b.name+"-sops", object{namespace: *b.g.Namespace, name: *b.g.SOPS.SecretName},
-		map[string]pulumi.StringInput{"identity.agekey": identity}, b.after(before...)...)
+		map[string]pulumi.StringInput{"identity.agekey": key.identity}, b.after(before...)...)
 }
 
 func revealed(s *spec.Secret) string {
@@ -155,31 +160,4 @@ func publicKeyOf(private string) (string, error) {
 
 func authorizedKey(key ssh.PublicKey) string {
 	return strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key))) + " " + keyComment
-}
-
-// ageKey is the given identity, else one that is generated once and kept in state, and its public
-// recipient.
-func ageKey(
-	ctx *pulumi.Context, name string, given *spec.Secret, opts ...pulumi.ResourceOption,
-) (identity, recipient pulumi.StringOutput, err error) {
-	if given != nil {
-		parsed, err := age.ParseX25519Identity(strings.TrimSpace(given.Reveal()))
-		if err != nil {
-			return identity, recipient, errors.New("sops.ageKey: is no age identity (AGE-SECRET-KEY-1…)")
-		}
-
-		return secretString(pulumi.String(parsed.String())), pulumi.String(parsed.Recipient().String()).ToStringOutput(), nil
-	}
-	made, err := age.GenerateX25519Identity()
-	if err != nil {
-		return identity, recipient, fmt.Errorf("generating an age key: %w", err)
-	}
-	stored, err := keep(ctx, name, pulumi.StringMap{
-		"identity": pulumi.String(made.String()), "recipient": pulumi.String(made.Recipient().String()),
-	}, opts...)
-	if err != nil {
-		return identity, recipient, err
-	}
-
-	return stored.value("identity"), shown(stored.value("recipient")), nil
 }

@@ -137,8 +137,8 @@ func (i installed) becomes(to installed) (string, error) {
 			"applied; only its credentials go", was), nil
 	case is == "":
 		return fmt.Sprintf("gitops is turned off: %s goes, and everything that it applied keeps running. Its "+
-			"namespace %s and its objects stay there, without effect. Keys that the stack generated for it go: new ones "+
-			"will not open what was encrypted for them", was, i.namespace), nil
+			"namespace %s and its objects stay there, without effect. A generated deploy key goes; the age key "+
+			"stays in the stack and opens what was encrypted for it when gitops is turned on again", was, i.namespace), nil
 	case was == is:
 		return fmt.Sprintf("gitops: %s is installed anew, by another method (%s after %s); everything that it applied "+
 			"keeps running meanwhile", was, to.how, i.how), nil

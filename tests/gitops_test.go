@@ -36,6 +36,7 @@ func TestDeployKeyComesAndGoesWithTheStack(t *testing.T) {
 	up.isSettled()
 	up.keepsSecrets()
 
+	recipient := up.plainOutput("ageRecipient")
 	on := up.turnOff()
 	r := up.preview()
 	assert.Contains(t, r.all(), "gitops is turned off: Flux goes, and everything that it applied keeps running")
@@ -50,6 +51,7 @@ func TestDeployKeyComesAndGoesWithTheStack(t *testing.T) {
 	up.again()
 	up.hasKustomization("flux-system")
 	require.Len(t, s.deployKeys(), 1)
+	assert.Equal(t, recipient, up.plainOutput("ageRecipient"), "what was encrypted can still be read")
 
 	up.kill()
 	up.destroy()
@@ -80,9 +82,9 @@ func TestGitReachesTheCluster(t *testing.T) {
 	repo.push("Greet again")
 	up.eventually("hello again", "configmap", "greeting", "greeting", "{.data.text}")
 
-	up.keepsWorkloadsWithoutFlux() // and makes new keys
 	repo.addSecret(up.plainOutput("ageRecipient"))
 	up.eventually("change-me", "secret", "greeting", "greeting", "{.data.password}")
+	up.keepsWorkloadsWithoutFlux() // and makes another deploy key, but no other age key
 
 	up.refusesToPush(repo)
 	up.tellsOfAWrongAgeKey(repo)
