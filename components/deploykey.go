@@ -28,6 +28,10 @@ const (
 	CommandProviderVersion = "1.1.3"
 )
 
+// TokenEnv is the variable with a token that counts for the deletion of a key at Gitea and Forgejo in place
+// of the one that the last `pulumi up` was given: a destroy knows no other.
+const TokenEnv = "TALOS_PROXMOX_GIT_TOKEN"
+
 // registration is a deploy key to register.
 type registration struct {
 	ctx        *pulumi.Context
@@ -157,9 +161,13 @@ const (
   curl -sS --fail-with-body -K - -H 'Content-Type: application/json' --data "$BODY" "$URL") ||
   { echo "$answer" >&2; exit 1; }
 printf '%s' "$answer" | grep -o '"id": *[0-9]*' | head -n 1 | grep -o '[0-9]*$'`
-	giteaDelete = `status=$(printf 'header = "Authorization: token %s"\n' "$TOKEN" |
+	giteaDelete = `status=$(printf 'header = "Authorization: token %s"\n' "${` + TokenEnv + `:-$TOKEN}" |
   curl -sS -K - -o /dev/null -w '%{http_code}' -X DELETE "$URL/$PULUMI_COMMAND_STDOUT") || exit 1
-case $status in 204|404) ;; *) echo "deleting the deploy key: the git host answers $status" >&2; exit 1 ;; esac`
+case $status in
+204|404) ;;
+401|403) echo "deleting the deploy key: the git host answers $status to the token of the last up: run up with the new one first, or give it as ` + TokenEnv + `" >&2; exit 1 ;;
+*) echo "deleting the deploy key: the git host answers $status" >&2; exit 1 ;;
+esac`
 	// Only the token can change without another key: the next deletion uses the new one.
 	giteaUpdate = `printf '%s' "$PULUMI_COMMAND_STDOUT"`
 )
