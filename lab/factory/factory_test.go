@@ -87,7 +87,7 @@ func TestImages(t *testing.T) {
 		"no platform":    {base + "proxmox-amd64.iso", http.StatusBadRequest, "error parsing profile from path: invalid profile path: proxmox-amd64.iso"},
 		"no version":     {strings.ReplaceAll(base, "v1.12.4", "v2.0.0") + "nocloud-amd64.iso", http.StatusNotFound, "version v2.0.0 is not available"},
 		"no extension":   {strings.ReplaceAll(base, agentID, wrong) + "nocloud-amd64.iso", http.StatusBadRequest, `official extension "siderolabs/guest-agent" is not available for Talos version v1.12.4`},
-		"of a release": {"https://factory.talos.dev/image/" + younger + "/v1.13.0/nocloud-amd64.iso", http.StatusOK, ""},
+		"of a release":   {"https://factory.talos.dev/image/" + younger + "/v1.13.0/nocloud-amd64.iso", http.StatusOK, ""},
 		"not of an older": {
 			strings.ReplaceAll(base, agentID, younger) + "nocloud-amd64.iso", http.StatusBadRequest,
 			`official extension "siderolabs/intel-npu" is not available for Talos version v1.12.4`,

@@ -38,8 +38,14 @@ type client struct {
 func serve(t *testing.T) *client {
 	t.Helper()
 
+	return serveDefinition(t, nil)
+}
+
+func serveDefinition(t *testing.T, d *site.Definition) *client {
+	t.Helper()
+
 	faults := fault.New(site.NewTrace(nil), nil)
-	s, err := site.Open(site.Options{Dir: t.TempDir(), Clock: site.Clock{Speed: 1000}, HTTP: http.DefaultClient, Faults: faults})
+	s, err := site.Open(site.Options{Dir: t.TempDir(), Clock: site.Clock{Speed: 1000}, HTTP: http.DefaultClient, Faults: faults, Definition: d})
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, s.Close()) })
 	server := httptest.NewServer(proxmox.New(s, &proxmox.Auth{
@@ -232,4 +238,19 @@ func TestPoolsHAAndMappings(t *testing.T) {
 	c.ok(http.MethodDelete, vmPath+"?purge=1", nil)
 	assert.Empty(t, c.ok(http.MethodGet, "/cluster/ha/resources", nil), "purge takes it out of HA")
 	c.ok(http.MethodDelete, "/pools/k8s", nil)
+}
+
+func TestPitfallNewerProxmoxHasNoHAGroups(t *testing.T) {
+	t.Parallel()
+	d := site.DefaultDefinition()
+	d.Clusters[0].PVE = 9
+	c := serveDefinition(t, &d)
+	c.ok(http.MethodPost, "/nodes/"+pve+"/qemu", vm())
+
+	assert.Equal(t, "9.1.1", c.ok(http.MethodGet, "/version", nil).(map[string]any)["version"])
+	status, _ := c.do(http.MethodPost, "/cluster/ha/groups", url.Values{"group": {"g"}, "type": {"group"}, "nodes": {"alpha:1,charlie"}})
+	assert.Equal(t, "500 cannot create group: ha groups have been migrated to rules", status)
+	status, _ = c.do(http.MethodPost, "/cluster/ha/resources/", url.Values{"sid": {"vm:800"}, "group": {"g"}})
+	assert.Equal(t, "500 invalid parameter 'group': ha groups have been migrated to rules", status)
+	c.ok(http.MethodPost, "/cluster/ha/resources/", url.Values{"sid": {"vm:800"}})
 }

@@ -10,8 +10,11 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/lab/site"
 )
 
-// Version is the Proxmox VE version that the lab plays.
+// Version is the Proxmox VE version that the lab plays unless a site asks for a newer one.
 const Version = "8.3.5"
+
+// newerVersion is that of a site which asks for Proxmox VE 9.
+const newerVersion = "9.1.1"
 
 type object = map[string]any
 
@@ -24,8 +27,13 @@ func bit(b bool) int {
 }
 
 func (a *api) cluster() {
-	a.handle("GET /version", "", func(*request) (any, error) {
-		return object{"version": Version, "release": "8.3", "repoid": "dac3aa88bac3f300", "console": "html5"}, nil
+	a.handle("GET /version", "", func(r *request) (any, error) {
+		version, release := Version, "8.3"
+		if r.cluster.PVE() > 8 { //nolint:mnd // the version before
+			version, release = newerVersion, "9.1"
+		}
+
+		return object{"version": version, "release": release, "repoid": "dac3aa88bac3f300", "console": "html5"}, nil
 	})
 	a.handle("GET /cluster/nextid", "", func(r *request) (any, error) {
 		want := 0

@@ -21,8 +21,20 @@ func settings(r *request) map[string]string {
 	return m
 }
 
+// migrated is why Proxmox VE 9 does nothing with groups.
+func migrated(r *request, what string) error {
+	if r.cluster.PVE() > 8 { //nolint:mnd // the version before
+		return fmt.Errorf("%s: ha groups have been migrated to rules", what)
+	}
+
+	return nil
+}
+
 func (a *api) ha() {
 	a.handle("GET /cluster/ha/groups", "Sys.Audit", func(r *request) (any, error) {
+		if err := migrated(r, "cannot index groups"); err != nil {
+			return nil, err
+		}
 		all := []object{}
 		r.cluster.View(func(o site.Objects) {
 			for _, name := range slices.Sorted(maps.Keys(o.HAGroups())) {
@@ -34,6 +46,9 @@ func (a *api) ha() {
 	})
 	a.handle("POST /cluster/ha/groups", "Sys.Console", func(r *request) (any, error) {
 		name := r.param("group")
+		if err := migrated(r, "cannot create group"); err != nil {
+			return nil, err
+		}
 
 		return nil, r.cluster.Edit(func(o site.Objects) error {
 			if o.HAGroups()[name] != nil {
@@ -116,6 +131,11 @@ func (a *api) haResources() {
 	})
 	a.handle("POST /cluster/ha/resources", "Sys.Console", func(r *request) (any, error) {
 		sid := r.param("sid")
+		if r.param("group") != "" {
+			if err := migrated(r, "invalid parameter 'group'"); err != nil {
+				return nil, err
+			}
+		}
 
 		return nil, r.cluster.Edit(func(o site.Objects) error {
 			if err := o.CheckHA(sid); err != nil {

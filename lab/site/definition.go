@@ -25,6 +25,8 @@ type ClusterDef struct {
 	Name     string       `json:"name"`
 	Hosts    []HostDef    `json:"hosts"`
 	Storages []StorageDef `json:"storages"`
+	// PVE is the major version of Proxmox VE, 8 unless it is 9, which has no HA groups any more.
+	PVE int `json:"pve,omitempty"`
 }
 
 // HostDef is a Proxmox VE host.

@@ -220,6 +220,9 @@ type Cluster struct {
 // Name is the cluster's name.
 func (c *Cluster) Name() string { return c.c.Name }
 
+// PVE is the major version of Proxmox VE that the cluster runs.
+func (c *Cluster) PVE() int { return max(c.c.PVE, 8) }
+
 // Hosts are the cluster's hosts by name.
 func (c *Cluster) Hosts() []HostDef {
 	c.s.mu.Lock()

@@ -19,6 +19,7 @@ type state struct {
 
 type cluster struct {
 	Name        string                 `json:"name"`
+	PVE         int                    `json:"pve,omitempty"`
 	Hosts       []HostDef              `json:"hosts"`
 	Storages    []StorageDef           `json:"storages"`
 	Volumes     map[string]*volume     `json:"volumes,omitempty"`
@@ -76,7 +77,7 @@ func (v *vm) applyPending() {
 }
 
 func newCluster(d ClusterDef) *cluster {
-	c := &cluster{Name: d.Name, Hosts: slices.Clone(d.Hosts), Storages: slices.Clone(d.Storages)}
+	c := &cluster{Name: d.Name, Hosts: slices.Clone(d.Hosts), Storages: slices.Clone(d.Storages), PVE: d.PVE}
 	c.fill()
 
 	return c
