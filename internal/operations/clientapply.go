@@ -10,7 +10,6 @@ import (
 
 	machineapi "github.com/siderolabs/talos/pkg/machinery/api/machine"
 	"github.com/siderolabs/talos/pkg/machinery/config/encoder"
-	"google.golang.org/protobuf/types/known/emptypb"
 )
 
 // Reboots asks the node by a dry run, in the mode in which configurations are applied. The answer's
@@ -33,17 +32,9 @@ func (c *Client) Reboots(ctx context.Context, address string, configuration []by
 	return false, errors.New("asking whether the configuration needs a reboot: the node said nothing")
 }
 
-// Unconfigured says whether the machine waits in maintenance mode: only there the Talos API lists disks
-// for somebody without a certificate.
+// Unconfigured says whether the machine waits for its first configuration.
 func (c *Client) Unconfigured(ctx context.Context, address string) bool {
-	node, err := openUnconfigured(ctx, address)
-	if err != nil {
-		return false
-	}
-	defer node.Close() //nolint:errcheck // nothing was said that could be lost
-	_, err = node.StorageClient.Disks(ctx, &emptypb.Empty{})
-
-	return err == nil
+	return InMaintenance(ctx, address) == nil
 }
 
 // Configuration is the machine configuration that is in force on a node, secrets included.
