@@ -50,7 +50,7 @@ type Cluster struct {
 
 // Talos is the operating system's side of the cluster.
 type Talos struct {
-	// Version of Talos Linux, "v1.12.4". Editing it upgrades the nodes in place.
+	// Version of Talos Linux, "v1.12.4"; from 1.10 to 1.13. Editing it upgrades the nodes in place.
 	Version *string `json:"version,omitempty" default:"v1.12.4"`
 	// Contract is the Talos minor version ("v1.12") whose configuration forms are used. Unset, it stays
 	// what Version was when the cluster was made. Raising it is an edit of its own, after every node
