@@ -131,6 +131,9 @@ func kubernetesDrift(ctx context.Context, access Access, nodes []Expected, p Pat
 		if n.Spec.Unschedulable {
 			found = append(found, fmt.Sprintf("Kubernetes: node %s is cordoned", n.Name))
 		}
+		if image := n.Annotations[bootsNextAnnotation]; image != "" {
+			found = append(found, fmt.Sprintf("Kubernetes: node %s boots %s next, which an interrupted run installed", n.Name, image))
+		}
 	}
 	for _, n := range nodes {
 		runs, known := kubelets[n.Hostname]

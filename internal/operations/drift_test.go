@@ -51,6 +51,7 @@ func TestDriftNamesWhatWasChangedByHand(t *testing.T) {
 	older, err := nodes.Get(t.Context(), "node-4", metav1.GetOptions{})
 	require.NoError(t, err)
 	older.Status.NodeInfo.KubeletVersion, older.Spec.Unschedulable = "v1.34.0", true
+	older.Annotations = map[string]string{"talos-proxmox/boots-next": "plain:v1.13.1"}
 	_, err = nodes.Update(t.Context(), older, metav1.UpdateOptions{})
 	require.NoError(t, err)
 
@@ -63,6 +64,7 @@ func TestDriftNamesWhatWasChangedByHand(t *testing.T) {
 		"etcd: it has a member stranger [10.0.0.9] that is no control plane of the stack",
 		"etcd: node-3 (10.0.0.3) is no member",
 		"Kubernetes: node node-4 is cordoned",
+		"Kubernetes: node node-4 boots plain:v1.13.1 next, which an interrupted run installed",
 		"Kubernetes: it has a node stranger that is none of the stack",
 		"Kubernetes: node-3 (10.0.0.3) is no node",
 		"node-4 (10.0.0.4): the kubelet is v1.34.0, the stack has v1.35.0",
