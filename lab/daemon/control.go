@@ -23,6 +23,7 @@ type Info struct {
 	Token   string  `json:"token"`   // of Proxmox VE
 	Speed   float64 `json:"speed"`
 
+	Socks    string `json:"socks"`    // host:port of the SOCKS proxy into the site
 	GitToken string `json:"gitToken"` // of the git hosts
 	HostKey  string `json:"hostKey"`  // of the git hosts, as known_hosts has it after the name
 }

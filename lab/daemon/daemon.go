@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/talos-proxmox/talos-proxmox/lab/ca"
@@ -114,6 +115,7 @@ func (d *Daemon) Site() *site.Site { return d.site }
 func (d *Daemon) Info() Info {
 	return Info{
 		PID: os.Getpid(), Site: d.opts.Dir, Gateway: d.gateway.URL(), Bundle: d.authority.BundlePath(),
+		Socks: strings.TrimPrefix(d.socks.URL(), "socks5h://"),
 		Token: d.secrets.Token, Speed: d.opts.Speed, GitToken: d.secrets.GitToken, HostKey: d.git.HostKey(),
 	}
 }

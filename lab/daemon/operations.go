@@ -11,6 +11,7 @@ func operations() []string {
 		"node.down", "node.drain", "node.serving",
 		"pve.download", "pve.imgcopy", "pve.imgdel", "pve.qmclone", "pve.qmcreate", "pve.qmdestroy", "pve.qmigrate",
 		"pve.qmmove", "pve.qmreboot", "pve.qmreset", "pve.qmshutdown", "pve.qmstart", "pve.qmstop", "pve.resize",
+		"qm.importdisk",
 		"talos.apply", "talos.boot", "talos.bootstrap", "talos.halt", "talos.install", "talos.maintenance",
 		"talos.reboot", "talos.reset", "talos.shutdown", "talos.upgrade",
 		"vm.config", "vm.run", "volume.format", "volume.mount",

@@ -46,6 +46,11 @@ func (d *Daemon) publish(ctx context.Context, images *factory.Factory) {
 	web.Mirror(charts.ServesOCI(d.opts.Charts), charts.RegistryHandler(d.opts.Charts))
 	web.Mirror(git.Serves, d.git)
 	n.Catch(isGitSSH, func(conn net.Conn, host string) { d.git.ServeSSH(ctx, conn, host) })
+	n.Catch(d.isHostSSH, func(conn net.Conn, host string) {
+		if addr, err := netip.ParseAddr(host); err == nil {
+			proxmox.ServeSSH(ctx, d.site, conn, addr)
+		}
+	})
 	outside := d.faults.HTTP(fault.Web, "", d.site.Clock().Scale, func(w http.ResponseWriter, a fault.Answer) {
 		http.Error(w, a.Message, a.Status)
 	}, web)
@@ -66,6 +71,17 @@ func isGitSSH(host string, port uint16) bool {
 	_, err := netip.ParseAddr(host)
 
 	return err != nil && (port == standard || port == unprivileged)
+}
+
+// isHostSSH says whether a Proxmox VE host answers by SSH there.
+func (d *Daemon) isHostSSH(host string, port uint16) bool {
+	addr, err := netip.ParseAddr(host)
+	if err != nil || port != proxmox.SSHPort {
+		return false
+	}
+	_, _, found := d.site.HostAt(addr)
+
+	return found
 }
 
 func port(want uint16) func(string, uint16) bool {

@@ -92,12 +92,7 @@ func network(r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	address := ""
-	for _, h := range r.cluster.Hosts() {
-		if h.Name == name {
-			address = h.Address
-		}
-	}
+	address := r.cluster.HostAddress(name).String()
 
 	all := []object{}
 	for i, b := range bridges {
@@ -106,7 +101,7 @@ func network(r *request) (any, error) {
 			"method": "manual", "method6": "manual", "families": []string{"inet"},
 			"bridge_ports": "", "bridge_stp": "off", "bridge_vlan_aware": 1,
 		}
-		if i == 0 && address != "" {
+		if i == 0 {
 			o["method"], o["address"], o["netmask"], o["cidr"] = "static", address, "24", address+"/24"
 		}
 		all = append(all, o)

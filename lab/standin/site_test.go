@@ -69,7 +69,10 @@ func onSite(t *testing.T, grants ...proxmox.Grants) (e engine, s *site.Site, web
 	t.Cleanup(api.Close)
 
 	e = attach(t, serve(t, "proxmoxve"))
-	require.NoError(t, e.configure(bridge.Tree{"endpoint": api.URL, "insecure": "true", "apiToken": token}))
+	require.NoError(t, e.configure(bridge.Tree{"endpoint": api.URL, "insecure": "true", "apiToken": token,
+		// Nobody answers SSH there.
+		"ssh": bridge.Tree{"username": "root", "nodes": []bridge.Tree{{"name": "alpha", "address": "127.0.0.1", "port": 1}}},
+	}))
 
 	return e, s, server.URL
 }

@@ -63,6 +63,7 @@ func New(lab daemon.Info, bin tools.Dir, own []string) (Environment, error) {
 	e["TALOS_PROXMOX_CHART_LOCK"] = filepath.Join(lab.Site, "charts.lock.yaml")
 	e.openGit(lab)
 	e.setDefault("PROXMOX_VE_API_TOKEN", lab.Token)
+	e["PROXMOX_VE_SSH_SOCKS5_SERVER"] = lab.Socks // its SSH knows no other proxy
 	e.setDefault("GIT_SSH_COMMAND", fmt.Sprintf("ssh -o ProxyCommand='%s connect %%h %%p'", bin.Path(tools.Lab)))
 	e["PATH"] = string(bin) + string(os.PathListSeparator) + e["PATH"]
 

@@ -18,7 +18,7 @@ import (
 func TestTheEnvironmentLeadsIntoTheLab(t *testing.T) {
 	t.Parallel()
 
-	lab := daemon.Info{Site: t.TempDir(), Gateway: "http://127.0.0.1:1", Bundle: "/b.pem", Token: "root@pam!lab=1", GitToken: "git"}
+	lab := daemon.Info{Site: t.TempDir(), Gateway: "http://127.0.0.1:1", Bundle: "/b.pem", Token: "root@pam!lab=1", Socks: "127.0.0.1:2", GitToken: "git"}
 	e, err := world.New(lab, "/tools", []string{
 		"PATH=/usr/bin", "HTTPS_PROXY=http://corporate:3128", "ALL_PROXY=socks5://corporate", "HOME=/home/me",
 	})
@@ -33,9 +33,10 @@ func TestTheEnvironmentLeadsIntoTheLab(t *testing.T) {
 		"SSL_CERT_FILE": lab.Bundle, "CURL_CA_BUNDLE": lab.Bundle, "GIT_SSL_CAINFO": lab.Bundle,
 		"REQUESTS_CA_BUNDLE": lab.Bundle, "NODE_EXTRA_CA_CERTS": lab.Bundle,
 		"LAB_GIT_TOKEN": "git", "GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "http.extraHeader",
-		"GIT_CONFIG_VALUE_0":   "Authorization: Basic bGFiOmdpdA==",
-		"GIT_SSH_COMMAND":      "ssh -o ProxyCommand='/tools/lab connect %h %p'",
-		"PROXMOX_VE_API_TOKEN": lab.Token, "PULUMI_CONFIG_PASSPHRASE": "lab",
+		"GIT_CONFIG_VALUE_0":           "Authorization: Basic bGFiOmdpdA==",
+		"GIT_SSH_COMMAND":              "ssh -o ProxyCommand='/tools/lab connect %h %p'",
+		"PROXMOX_VE_SSH_SOCKS5_SERVER": "127.0.0.1:2",
+		"PROXMOX_VE_API_TOKEN":         lab.Token, "PULUMI_CONFIG_PASSPHRASE": "lab",
 		"PULUMI_BACKEND_URL":                          "file://" + filepath.Join(lab.Site, "pulumi-state") + "?metadata=skip",
 		"PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true", "PULUMI_SKIP_UPDATE_CHECK": "true",
 	}, e)

@@ -82,7 +82,10 @@ func configure(config bridge.Tree) (*api, error) {
 		return nil, err
 	}
 
-	return newAPI("https://"+endpoint.Host, insecure, minTLS, login), nil
+	a := newAPI("https://"+endpoint.Host, insecure, minTLS, login)
+	a.shell = shellOf(config, login)
+
+	return a, nil
 }
 
 func tlsVersion(name string) (uint16, error) {

@@ -36,6 +36,7 @@ type api struct {
 	base  string // https://host:8006/api2/json/
 	http  *http.Client
 	login credentials
+	shell shellLogin
 
 	mu     sync.Mutex
 	ticket ticket

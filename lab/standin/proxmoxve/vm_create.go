@@ -48,10 +48,6 @@ func createVM(ctx context.Context, op *bridge.Op) (string, bridge.Tree, error) {
 			return "", nil, fmt.Errorf("Defined disk interface not supported. Interface was %s, but only [ide sata scsi virtio] "+ //nolint:revive,staticcheck // the provider's words
 				"are supported", iface)
 		}
-		if d.Str("fileId") != "" {
-			return "", nil, fmt.Errorf("disk %s: importing %s needs SSH to the host %s, which the lab's hosts do not "+
-				"answer: boot from an ISO, or clone a template", d.Str("interface"), d.Str("fileId"), op.In.Str("nodeName"))
-		}
 	}
 
 	m := machine{api: a, node: op.In.Str("nodeName"), id: op.In.Int("vmId")}
@@ -71,6 +67,11 @@ func createVM(ctx context.Context, op *bridge.Op) (string, bridge.Tree, error) {
 	}
 
 	id, out := strconv.Itoa(m.id), bridge.Tree{"vmId": m.id}
+	if !op.In.Has("clone") {
+		if err := m.importDisks(ctx, op.In); err != nil {
+			return id, out, err
+		}
+	}
 	if err := m.firstStart(ctx, op); err != nil {
 		return id, out, err
 	}
