@@ -11,6 +11,9 @@ const (
 	newTalos   = "an edit: a newer Talos"
 
 	oldTalos, newerTalos = "v1.12.4", "v1.12.5"
+
+	// rightSum stands for the checksum of the boot image, which an up that wants another one tells.
+	rightSum = "RIGHT"
 )
 
 var (
@@ -54,6 +57,11 @@ func creations() []scenario {
 			says:   []string{"timeout while waiting for task"},
 		},
 		{
+			name: "creation hangs", what: "the task that makes a VM hangs", doing: firstUp,
+			faults: []string{"task-hang type=qmcreate"},
+			says:   []string{"creating faulty-ctrl-00-vm", "timeout while waiting for task"},
+		},
+		{
 			name: "download cut", what: "the download of the boot image breaks off", doing: firstUp,
 			faults: []string{"download-cut host=*"},
 			says:   []string{"download failed: exit code 4"},
@@ -64,6 +72,22 @@ func creations() []scenario {
 				"extensions: [siderolabs/qemu-guest-agent]", "extensions: [siderolabs/qemu-guest-agent]\n    checksum: sha256:" + strings.Repeat("0", 64),
 			},
 			says: []string{"checksum mismatch: got '", "' != expect '" + strings.Repeat("0", 64) + "'"},
+		},
+		{
+			name: "other bytes", what: "a host downloads other bytes than the checksum wants", doing: firstUp,
+			faults: []string{"wrong-checksum host=*"},
+			wrong: []string{
+				"extensions: [siderolabs/qemu-guest-agent]", "extensions: [siderolabs/qemu-guest-agent]\n    checksum: sha256:" + rightSum,
+			},
+			says: []string{"checksum mismatch: got '", "' != expect '"},
+		},
+		{
+			name: "factory silent", what: "the Image Factory takes the call and never answers", doing: firstUp,
+			faults: []string{"api-timeout api=web call=/schematics"},
+			says: []string{
+				"registering the schematic of image", "the Image Factory https://factory.talos.dev did not answer within 1m0s",
+				"look at: curl -v https://factory.talos.dev/version; when it answers, run `pulumi up` again",
+			},
 		},
 		{
 			name: "factory down", what: "the Image Factory answers 503", doing: firstUp,
@@ -105,6 +129,16 @@ func creations() []scenario {
 			says: []string{
 				"bootstrapping on node ctrl-00 (10.200.5.1): not possible after 1m0s", "look at: the console of ctrl-00; is 10.200.5.1 its address",
 			},
+		},
+		{
+			name: "Talos API silent", what: "a node's Talos API takes the configuration and never answers", doing: firstUp,
+			faults: []string{"api-timeout api=talos node=ctrl-00 call=ApplyConfiguration later=yes"},
+			says:   []string{"node ctrl-00 (10.200.5.1) did not take its configuration"},
+		},
+		{
+			name: "Talos API error", what: "a node's Talos API answers with an error", doing: firstUp,
+			faults: []string{"api-error api=talos node=ctrl-00 call=ApplyConfiguration later=yes"},
+			says:   []string{"node ctrl-00 (10.200.5.1) did not take its configuration"},
 		},
 		{
 			name: "clock", what: "a node's clock is not synchronised", doing: firstUp,
@@ -151,6 +185,29 @@ func edits() []scenario {
 		{
 			name: "API server flaps", what: "a control plane's API server comes and goes", doing: moreMemory,
 			faults: []string{"kube-flap node=ctrl-00 up=1m down=1m"}, edits: memory("memory: 8192, role", "7168"), survives: true,
+		},
+		{
+			name: "Talos API error", what: "another node's Talos API answers with an error", doing: moreMemory,
+			faults: []string{"api-error api=talos node=ctrl-01"}, edits: memory("memory: 7168, role", "6144"),
+			says: []string{
+				"before node ctrl-00 (10.200.5.1) goes down", `check "the Talos API answers on every node" fails on node ctrl-01 (10.200.5.2)`,
+			},
+		},
+		{
+			name: "Talos API silent", what: "another node's Talos API takes calls and never answers", doing: moreMemory,
+			faults: []string{"api-timeout api=talos node=ctrl-01"}, edits: memory("memory: 6144, role", "5120"),
+			says: []string{
+				"before node ctrl-00 (10.200.5.1) goes down", `check "the Talos API answers on every node" fails on node ctrl-01 (10.200.5.2)`,
+			},
+		},
+		{
+			name: "Talos API slow", what: "every Talos API answers each call half a minute late", doing: moreMemory,
+			faults: []string{"api-slow api=talos by=30s"}, edits: memory("memory: 5120, role", "4096"), survives: true,
+		},
+		{
+			name: "clock", what: "another node's clock is ten years ahead", doing: moreMemory,
+			faults: []string{"clock-skew node=ctrl-01 by=87600h"}, edits: memory("memory: 4096, role", "3072"),
+			says: []string{"before node ctrl-00 (10.200.5.1) goes down", "fails on node ctrl-01 (10.200.5.2)"},
 		},
 	}
 }

@@ -11,7 +11,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -39,6 +41,20 @@ func runFile(t *testing.T) string {
 	return path
 }
 
+// recordMu is held while a scenario is recorded.
+var recordMu sync.Mutex
+
+// place is where a recorded scenario stands among all.
+func place(r recorded) int {
+	all := slices.Concat(creations(), edits())
+	at := slices.IndexFunc(all, func(sc scenario) bool { return sc.what == r.What && sc.doing == r.Doing })
+	if at < 0 {
+		return len(all)
+	}
+
+	return at
+}
+
 func readRun(t *testing.T) []recorded {
 	t.Helper()
 	content, err := os.ReadFile(runFile(t))
@@ -64,6 +80,8 @@ func record(t *testing.T, sc scenario, took time.Duration) {
 		What: sc.what, Faults: sc.faults, Doing: sc.doing, Says: sc.says, Again: sc.again,
 		Seconds: (int(took.Seconds()) + tens) / tens * tens,
 	}
+	recordMu.Lock()
+	defer recordMu.Unlock()
 	run := readRun(t)
 	at := len(run)
 	for i := range run {
@@ -75,6 +93,7 @@ func record(t *testing.T, sc scenario, took time.Duration) {
 		run = append(run, r)
 	}
 	run[at] = r
+	slices.SortStableFunc(run, func(a, b recorded) int { return cmp.Compare(place(a), place(b)) })
 	content, err := json.MarshalIndent(run, "", "  ")
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(runFile(t), append(content, '\n'), 0o600))
