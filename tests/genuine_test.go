@@ -12,9 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// genuine skips a test that needs plugins which are not installed. Pulumi finds those that are in
-// $PULUMI_HOME, which the lab leaves alone.
-func genuine(t *testing.T) {
+// genuine skips a test that needs plugins which are not installed: those that every stack uses, where none
+// is named. Pulumi finds those that are in $PULUMI_HOME, which the lab leaves alone.
+func genuine(t *testing.T, plugins ...[2]string) {
 	t.Helper()
 
 	home := os.Getenv("PULUMI_HOME")
@@ -23,7 +23,10 @@ func genuine(t *testing.T) {
 		require.NoError(t, err)
 		home = filepath.Join(user, ".pulumi")
 	}
-	for _, plugin := range [][2]string{{"proxmoxve", "6.18.1"}, {"talos", "0.7.1"}, {"kubernetes", "4.23.0"}} {
+	if len(plugins) == 0 {
+		plugins = [][2]string{{"proxmoxve", "6.18.1"}, {"talos", "0.7.1"}, {"kubernetes", "4.23.0"}}
+	}
+	for _, plugin := range plugins {
 		binary := filepath.Join(home, "plugins", "resource-"+plugin[0]+"-v"+plugin[1], "pulumi-resource-"+plugin[0])
 		if _, err := os.Stat(binary); err != nil {
 			t.Skipf("skipped: plugin %s %s not installed in %s", plugin[0], plugin[1], home)
@@ -65,4 +68,36 @@ func TestProdWithGenuinePlugins(t *testing.T) {
 
 	prod.destroy()
 	assert.Empty(t, s.status().VMs)
+}
+
+// TestDeployKeyWithTheGenuineCommandPlugin registers a key with a Gitea of the lab through the plugin that
+// runs the scripts, and takes it away again: with a token that the host refuses only after it is told one
+// that it knows.
+func TestDeployKeyWithTheGenuineCommandPlugin(t *testing.T) {
+	heavy(t)
+	genuine(t, [2]string{"command", "1.1.3"})
+	t.Parallel()
+
+	s := newSite(t)
+	s.newRepository()
+	file := s.gitOpsFile("git")
+	s.providers = "command"
+	up := s.up("git", file)
+	keys := s.deployKeys()
+	require.Len(t, keys, 1)
+	assert.True(t, keys[0].ReadOnly)
+	assert.Equal(t, keys[0].Key, up.plainOutput("deployKey"))
+	up.isSettled()
+	up.keepsSecrets()
+
+	s.must("pulumi", "config", "set", "--stack", "git", "--config-file", file, "--secret",
+		"--path", "talos-proxmox:gitops.git.auth.register.token", "another")
+	up.again()
+	assert.Len(t, s.deployKeys(), 1, "another token registers nothing anew")
+	refused := s.try("pulumi", "destroy", "--stack", "git", "--config-file", file, "--yes", "--skip-preview", "--non-interactive")
+	assert.NotZero(t, refused.code)
+	assert.Contains(t, refused.all(), "the git host answers 401 to the token of the last up")
+	s.must("sh", "-c", `TALOS_PROXMOX_GIT_TOKEN=$LAB_GIT_TOKEN pulumi destroy --stack git --config-file `+file+
+		` --yes --skip-preview --non-interactive`)
+	assert.Empty(t, s.deployKeys())
 }

@@ -294,3 +294,39 @@ func (r *running) kill() {
 		return true
 	}, time.Minute, time.Second, "every machine is off")
 }
+
+// TestInlineFluxFollowsGit has Talos install Flux at day 0, with Flux's own controllers at work: the
+// repository is followed, a push arrives, secrets are decrypted, and a destroy takes the key away.
+func TestInlineFluxFollowsGit(t *testing.T) {
+	heavy(t)
+	t.Parallel()
+	s := newSite(t)
+	for _, tool := range []string{"source-controller", "kustomize-controller", "encrypt"} {
+		require.FileExists(t, filepath.Join(s.root, "bin", "flux-controllers", tool), "run make bin/flux-controllers")
+	}
+	repo := s.newRepository()
+	file := s.gitOpsFile("git")
+	edit(t, file, "    provider: flux\n", "    provider: flux\n    await: 4m\n", "method: chart", "method: inline")
+
+	up := s.up("git", file)
+	assert.Equal(t, "hello from talos-dev", up.field("configmap", "greeting", "greeting", "{.data.text}"))
+	_, byHelm := up.tryField("secret", "flux-system", "sh.helm.release.v1.flux2.v1", "{.data.release}")
+	assert.False(t, byHelm, "Talos has installed it")
+	up.isSettled()
+
+	repo.write("apps/talos-dev/kustomization.yaml",
+		strings.ReplaceAll(repo.read("apps/talos-dev/kustomization.yaml"), "hello from talos-dev", "hello again"))
+	repo.push("Greet again")
+	up.eventually("hello again", "configmap", "greeting", "greeting", "{.data.text}")
+	repo.addSecret(up.plainOutput("ageRecipient"))
+	up.eventually("change-me", "secret", "greeting", "greeting", "{.data.password}")
+
+	edit(t, file, "method: inline", "method: chart")
+	refused := s.try("pulumi", "preview", "--stack", "git", "--config-file", file, "--non-interactive")
+	assert.NotZero(t, refused.code)
+	assert.Contains(t, refused.all(), "Talos installed Flux at day 0 and Helm does not take over what it has not installed")
+	edit(t, file, "method: chart", "method: inline")
+	repo.untouched()
+	up.destroy()
+	assert.Empty(t, s.deployKeys())
+}
