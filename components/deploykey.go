@@ -182,9 +182,10 @@ func (r *registration) gitea() (pulumi.Resource, error) {
 
 	return r.resource("command:local:Command", CommandProviderVersion, pulumi.Map{
 		"create": pulumi.String(giteaCreate), "update": pulumi.String(giteaUpdate), "delete": pulumi.String(giteaDelete),
-		"environment": pulumi.Map{
-			"BODY": body, "TOKEN": pulumi.ToSecret(pulumi.String(r.host.Token.Reveal())), "URL": pulumi.String(at),
-		},
+		// Secret as a whole, as it is in the state: the plugin takes a secret within it for a change.
+		"environment": pulumi.ToSecret(pulumi.Map{
+			"BODY": body, "TOKEN": pulumi.String(r.host.Token.Reveal()), "URL": pulumi.String(at),
+		}),
 		"logging":  pulumi.String("none"),
 		"triggers": pulumi.Array{body, pulumi.String(at)},
 	}, pulumi.AdditionalSecretOutputs([]string{"environment"}))
