@@ -219,7 +219,7 @@ func TestPoolsHAAndMappings(t *testing.T) {
 	pool := c.ok(http.MethodGet, "/pools/k8s", nil).(map[string]any)
 	assert.InDelta(t, 800, pool["members"].([]any)[0].(map[string]any)["vmid"], 0)
 	status, _ := c.do(http.MethodDelete, "/pools/k8s", nil)
-	assert.Equal(t, "500 delete pool failed: pool 'k8s' is not empty", status)
+	assert.Equal(t, "500 delete pool failed: pool 'k8s' is not empty (contains VM 800)", status)
 
 	c.ok(http.MethodPost, "/cluster/ha/groups", url.Values{"group": {"g"}, "type": {"group"}, "nodes": {"alpha:1,charlie"}})
 	c.ok(http.MethodPost, "/cluster/ha/resources/", url.Values{"sid": {"vm:800"}, "group": {"g"}, "max_restart": {"3"}})

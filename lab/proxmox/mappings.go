@@ -40,7 +40,7 @@ func (a *api) mappings(kind string) {
 	})
 	a.handle("GET "+base+"/{id}", "Mapping.Audit|Mapping.Modify|Mapping.Use", func(r *request) (any, error) {
 		var out any
-		err := fmt.Errorf("mapping '%s' does not exist", r.PathValue("id"))
+		err := fmt.Errorf("mapping '%s' not found", r.PathValue("id"))
 		r.cluster.View(func(o site.Objects) {
 			if m := o.Mappings(kind)[r.PathValue("id")]; m != nil {
 				out, err = mapping(kind, r.PathValue("id"), m), nil
@@ -63,7 +63,7 @@ func editMapping(r *request, kind string) error {
 	return r.cluster.Edit(func(o site.Objects) error {
 		m := o.Mappings(kind)[r.PathValue("id")]
 		if m == nil {
-			return fmt.Errorf("mapping '%s' does not exist", r.PathValue("id"))
+			return fmt.Errorf("%s ID '%s' does not exist", kind, r.PathValue("id"))
 		}
 		if entries := r.form["map"]; len(entries) > 0 {
 			if err := site.CheckMapping(kind, entries); err != nil {

@@ -44,7 +44,7 @@ func (a *api) pools() {
 
 		return nil, r.cluster.Edit(func(o site.Objects) error {
 			if err := o.SetPool(name, split(r.param("vms")), split(r.param("storage")), r.flag("delete")); err != nil {
-				return err
+				return fmt.Errorf("update pools failed: %w", err)
 			}
 			if r.form.Has("comment") {
 				o.Pools()[name].Comment = r.param("comment")
@@ -60,8 +60,10 @@ func (a *api) pools() {
 			switch p := o.Pools()[name]; {
 			case p == nil:
 				return fmt.Errorf("delete pool failed: pool '%s' does not exist", name)
-			case len(p.VMs)+len(p.Storages) > 0:
-				return fmt.Errorf("delete pool failed: pool '%s' is not empty", name)
+			case len(p.VMs) > 0:
+				return fmt.Errorf("delete pool failed: pool '%s' is not empty (contains VM %d)", name, slices.Min(p.VMs))
+			case len(p.Storages) > 0:
+				return fmt.Errorf("delete pool failed: pool '%s' is not empty (contains storage '%s')", name, p.Storages[0])
 			}
 			delete(o.Pools(), name)
 

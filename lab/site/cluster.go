@@ -97,7 +97,7 @@ func (o Objects) VM(id int) (VM, bool) {
 func (o Objects) SetPool(name string, vms, storages []string, remove bool) error {
 	p, ok := o.c.c.Pools[name]
 	if !ok {
-		return dief("no such pool '%s'", name)
+		return dief("pool '%s' does not exist", name)
 	}
 
 	for _, s := range vms {

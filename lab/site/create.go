@@ -77,7 +77,7 @@ func (c *Cluster) reserve(v *vm, host, pool string, params map[string]string) er
 	if pool != "" {
 		p, ok := c.c.Pools[pool]
 		if !ok {
-			return dief("no such pool '%s'", pool)
+			return dief("pool '%s' does not exist", pool)
 		}
 		p.VMs = append(p.VMs, v.ID)
 	}

@@ -150,7 +150,7 @@ func (c *Cluster) pciOf(p props, h HostDef) ([]string, error) {
 	}
 	mapping, ok := c.c.PCI[name]
 	if !ok {
-		return nil, dief("PCI device mapping '%s' not found", name)
+		return nil, dief("PCI device mapping not found for '%s'", name)
 	}
 	for _, entry := range mapping.Map {
 		if m := parseProps("", entry); m.get("node") == h.Name {
@@ -163,7 +163,7 @@ func (c *Cluster) pciOf(p props, h HostDef) ([]string, error) {
 		}
 	}
 
-	return nil, dief("PCI device mapping '%s' not found on node '%s'", name, h.Name)
+	return nil, dief("PCI device mapping not found for '%s'", name)
 }
 
 // fullPCI adds the domain that people leave out.

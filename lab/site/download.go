@@ -129,7 +129,7 @@ func checkFile(d StorageDef, content, name string) error {
 	case content != "iso" && content != "vztmpl" && content != "snippets":
 		return invalid("content", "value '%s' does not have a value in the enumeration 'iso, vztmpl'", content)
 	case !d.holds(content):
-		return invalid("storage", "storage '%s' is not configured for content-type '%s'", d.ID, content)
+		return dief("storage '%s' is not configured for content-type '%s'", d.ID, content)
 	case !d.fileBased():
 		return dief("can't upload to storage type '%s', not a file based storage!", d.Type)
 	case name == "" || !fileName.MatchString(name):

@@ -37,7 +37,7 @@ func TestDownloads(t *testing.T) {
 		},
 		"content type": {
 			ask(func(r *site.DownloadRequest) { r.Storage = "local-lvm" }),
-			"Parameter verification failed. (storage: storage 'local-lvm' is not configured for content-type 'iso')",
+			"storage 'local-lvm' is not configured for content-type 'iso'",
 		},
 		"not compressed": {
 			ask(func(r *site.DownloadRequest) { r.Compression = "gz" }),

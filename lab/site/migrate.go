@@ -52,7 +52,7 @@ func (c *Cluster) Migrate(host string, id int, target, targetStorage string, onl
 func (c *Cluster) migrate(v *vm, to HostDef, targetStorage string, local bool) error {
 	for k := range v.Config {
 		if strings.HasPrefix(k, "hostpci") && c.s.running[vmKey{c.c.Name, v.ID}] != nil {
-			return fmt.Errorf("can't migrate running VM which uses local devices: %s", k)
+			return fmt.Errorf("can't migrate VM which uses local devices: %s", k)
 		}
 	}
 

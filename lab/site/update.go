@@ -216,7 +216,7 @@ func (c *Cluster) Resize(host string, id int, disk, size, user string) (string, 
 		}
 		p := parseProps("file", stored)
 		if p.get("media") == "cdrom" {
-			return dief("can't resize a cdrom")
+			return dief("you can't resize a cdrom")
 		}
 		vol, err := c.volume(v.Host, p.get("file"))
 		if err != nil {
