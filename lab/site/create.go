@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -77,7 +78,7 @@ func (c *Cluster) reserve(v *vm, host, pool string, params map[string]string) er
 	if pool != "" {
 		p, ok := c.c.Pools[pool]
 		if !ok {
-			return dief("pool '%s' does not exist", pool)
+			return &Error{Status: http.StatusForbidden, Message: fmt.Sprintf("Permission check failed (pool '%s' does not exist)", pool)}
 		}
 		p.VMs = append(p.VMs, v.ID)
 	}
