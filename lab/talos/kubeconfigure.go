@@ -57,18 +57,21 @@ func kubernetesConfig(nodes []*node) (KubernetesConfig, error) {
 		PodCIDRs:          cl.Network().PodCIDRs(),
 		DNSDomain:         cl.Network().DNSDomain(),
 		EncryptionConfig:  encryption,
-		APIServerArgs:     joined(cl.APIServer().ExtraArgs()),
+		APIServerArgs:     joined(cl.APIServer().ExtraArgs(), nodes[0].image.Talos),
 		AuditPolicy:       audit,
 		AdmissionConfig:   admission,
 		Version:           lowestVersion(nodes),
 	}, nil
 }
 
-// joined are flags as a command line has them: values of a list as one.
-func joined(args map[string][]string) map[string]string {
+// joined are flags as a command line has them: values of a list as one. Since 1.13 Talos leaves out a flag
+// without a text.
+func joined(args map[string][]string, talos string) map[string]string {
 	flags := map[string]string{}
 	for name, values := range args {
-		flags[name] = strings.Join(values, ",")
+		if len(values) > 0 || !atLeast(talos, 1, 13) {
+			flags[name] = strings.Join(values, ",")
+		}
 	}
 
 	return flags

@@ -16,6 +16,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/codes"
+
+	"github.com/talos-proxmox/talos-proxmox/lab/site"
 )
 
 func TestPitfallHostnameTwice(t *testing.T) {
@@ -177,4 +179,26 @@ func TestPitfallReplacedMachineWaitsInMaintenance(t *testing.T) {
 	_, err := c.client(vms[0]).Version(b.ctx)
 	require.Error(t, err, "its certificate is nobody's")
 
+}
+
+func TestPitfallFlagsWithoutTextAreLeftOut(t *testing.T) {
+	t.Parallel()
+	for version, want := range map[string]map[string]string{"v1.12.4": {"v": "2", "cloud-provider": ""}, "v1.13.0": {"v": "2"}} {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			c := b.cluster()
+			v := b.vm(1, func(m *site.Machine) { m.CD = iso(version) })
+			v.on()
+			b.apply(v, c.config(machine.TypeControlPlane, "cp-1", func(cfg *v1alpha1.Config) {
+				cfg.MachineConfig.MachineInstall.InstallImage = installer + schematicA + ":" + version
+				cfg.ClusterConfig.APIServerConfig.ExtraArgsConfig = v1alpha1.Args{
+					"v": v1alpha1.NewArgValue("2", nil), "cloud-provider": v1alpha1.NewArgValue("", nil),
+				}
+			}))
+			c.bootstrap(v)
+			b.awaitServing(v)
+			assert.Equal(t, want, b.kube.last().config.APIServerArgs)
+		})
+	}
 }
