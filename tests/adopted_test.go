@@ -48,7 +48,8 @@ func (s *site) adopts() {
 	bundle := bundleOf(t, filepath.Join(configs, "cp-1.yaml"))
 	adopted := func(edits ...string) string {
 		file := s.small(append([]string{"    name: small\n", "    name: small\n    adopted: true\n"}, edits...)...)
-		s.must("sh", "-c", "pulumi config set --stack small --config-file "+file+" --secret --path talos-proxmox:cluster.secretsBundle <"+bundle)
+		set := "pulumi config set --stack small --config-file " + file + " --secret --path talos-proxmox:"
+		s.must("sh", "-c", set+"cluster.secretsBundle <"+bundle+" && printf %s $PROXMOX_VE_API_TOKEN | "+set+"proxmox.apiToken")
 
 		return file
 	}
@@ -62,6 +63,8 @@ func (s *site) adopts() {
 	file := adopted()
 	taken := s.must(adopt, "-stack", "small", "-config-file", file)
 	require.Equal(t, "VM 301 of cp-1 is adopted\nVM 302 of cp-2 is adopted\nVM 303 of cp-3 is adopted\n", taken.stdout)
+	token := s.must("printenv", "PROXMOX_VE_API_TOKEN").stdout
+	assert.NotContains(t, s.must("pulumi", "stack", "export", "--stack", "small").stdout, strings.TrimSpace(token))
 	for urn, edit := range s.planned("small", file) {
 		assert.NotContains(t, edit.Op, "replace", urn)
 		if strings.Contains(urn, "$proxmoxve:VM/") {

@@ -165,7 +165,7 @@ func TestADeadWorkerIsRemovedByForce(t *testing.T) {
 	assert.NotZero(t, refused.code)
 	assert.Contains(t, refused.all(), "retiring node w-1 (10.30.0.11): it does not answer")
 	assert.Contains(t, refused.all(), "to remove it as it is, name it in lifecycle.force")
-	c.hasNodes("cp-1", "w-1")
+	s.must("kubectl", "--kubeconfig", c.kubeconfig, "get", "node", "w-1")
 
 	c.edit(s.small(alone("drainTimeout: 1m", "drainTimeout: 5s\n    force: [w-1]")...))
 	c.hasNodes("cp-1")
