@@ -5,17 +5,26 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/proxmox"
+	"github.com/talos-proxmox/talos-proxmox/stack"
 )
 
 // engine is Pulumi, on one stack.
-type engine struct{ dir, stack, file string }
+type engine struct {
+	dir, stack, file string
+
+	env []string // what commands find beside the environment
+}
 
 // output runs a command of Pulumi's on the stack.
 func (e engine) output(ctx context.Context, command string, args ...string) ([]byte, error) {
@@ -25,7 +34,7 @@ func (e engine) output(ctx context.Context, command string, args ...string) ([]b
 	}
 	cmd := exec.CommandContext(ctx, "pulumi", args...)
 	var stdout, stderr bytes.Buffer
-	cmd.Dir, cmd.Stdout, cmd.Stderr = e.dir, &stdout, &stderr
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = e.dir, append(os.Environ(), e.env...), &stdout, &stderr
 	if err := cmd.Run(); err != nil {
 		// A document for programs may hold secrets, and says nothing to people.
 		if document := strings.TrimSpace(stdout.String()); !strings.HasPrefix(document, "{") {
@@ -38,41 +47,63 @@ func (e engine) output(ctx context.Context, command string, args ...string) ([]b
 	return stdout.Bytes(), nil
 }
 
-// plan is what an up would do. Secrets are asked for only where the provider has one: the API is asked
-// with the same credentials.
+// plan is what an up would do.
 func (e engine) plan(ctx context.Context) (plan, error) {
-	args := []string{"--json", "--show-sames"}
-	text, err := e.output(ctx, "preview", args...)
+	text, err := e.output(ctx, "preview", "--json", "--show-sames")
 	if err != nil {
 		return plan{}, err
 	}
-	p, err := readPlan(text)
-	if err != nil || !p.provider.hidesAny() {
-		return p, err
-	}
-	text, err = e.output(ctx, "preview", append(args, "--show-secrets")...)
-	if err != nil {
-		return plan{}, err
-	}
-	open, err := readPlan(text)
-	p.provider.open = open.provider.inputs
 
-	return p, err
+	return readPlan(text)
 }
 
-// access is how the API is reached: as the provider's inputs say it, else the environment.
-func (p provider) access() proxmox.Access {
-	text := func(key, variable string) string {
-		if s, _ := p.open[key].(string); s != "" {
-			return s
-		}
+// access is how the stack's provider reaches the API: as the stack says it, else the environment. Pulumi
+// hides secrets in a preview; only the stack's configuration can be had with them.
+func (e engine) access(ctx context.Context) (proxmox.Access, error) {
+	text, err := e.output(ctx, "config", "--json", "--show-secrets")
+	if err != nil {
+		return proxmox.Access{}, err
+	}
 
-		return os.Getenv(variable)
+	return readAccess(text)
+}
+
+// readAccess reads what `pulumi config --json --show-secrets` prints.
+func readAccess(text []byte) (proxmox.Access, error) {
+	var config map[string]struct {
+		Value string `json:"value"`
+	}
+	if err := json.Unmarshal(text, &config); err != nil {
+		return proxmox.Access{}, fmt.Errorf("reading the stack's configuration: %w", err)
+	}
+	var said struct {
+		Endpoint string `json:"endpoint"`
+		Token    string `json:"apiToken"`
+		Username string `json:"username"`
+		Password string `json:"password"`
+		Insecure bool   `json:"insecure"`
+	}
+	if block, ok := config[stack.Project+":proxmox"]; ok {
+		if err := json.Unmarshal([]byte(block.Value), &said); err != nil {
+			return proxmox.Access{}, errors.New("reading the stack's configuration: proxmox is no block") // the cause may quote it
+		}
 	}
 
 	return proxmox.Access{
-		Endpoint: text("endpoint", "PROXMOX_VE_ENDPOINT"), Token: text("apiToken", "PROXMOX_VE_API_TOKEN"),
-		Username: text("username", "PROXMOX_VE_USERNAME"), Password: text("password", "PROXMOX_VE_PASSWORD"),
-		Insecure: text("insecure", "PROXMOX_VE_INSECURE") == "true",
+		Endpoint: cmp.Or(said.Endpoint, os.Getenv("PROXMOX_VE_ENDPOINT")), Insecure: said.Insecure,
+		Token:    cmp.Or(said.Token, os.Getenv("PROXMOX_VE_API_TOKEN")),
+		Username: cmp.Or(said.Username, os.Getenv("PROXMOX_VE_USERNAME")),
+		Password: cmp.Or(said.Password, os.Getenv("PROXMOX_VE_PASSWORD")),
+	}, nil
+}
+
+// with is the engine whose providers find these credentials in their environment, so that they need not
+// be written anywhere.
+func (e engine) with(a proxmox.Access) engine {
+	e.env = []string{
+		"PROXMOX_VE_API_TOKEN=" + a.Token, "PROXMOX_VE_USERNAME=" + a.Username, "PROXMOX_VE_PASSWORD=" + a.Password,
 	}
+	e.env = slices.DeleteFunc(e.env, func(kv string) bool { return strings.HasSuffix(kv, "=") })
+
+	return e
 }

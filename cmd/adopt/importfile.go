@@ -4,7 +4,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -21,11 +20,17 @@ type provider struct {
 	urn string
 	// known says that the state has it.
 	known bool
-	// inputs as they are printed, and open with the secrets.
-	inputs, open map[string]any
+	// inputs as they are printed.
+	inputs map[string]any
 }
 
-func (p provider) hidesAny() bool { return hides(p.inputs) }
+// open is the inputs without those that are secret: the next up adds them.
+func (p provider) open() map[string]any {
+	inputs := maps.Clone(p.inputs)
+	maps.DeleteFunc(inputs, func(_ string, v any) bool { return hides(v) })
+
+	return inputs
+}
 
 func hides(v any) bool {
 	switch v := v.(type) {
@@ -40,39 +45,6 @@ func hides(v any) bool {
 	}
 }
 
-// sealed is the value open, with those of its parts marked as secret that were printed as such.
-func sealed(printed, open any) any {
-	switch p := printed.(type) {
-	case string:
-		if p == hidden {
-			text, _ := json.Marshal(open) //nolint:errchkjson // it was JSON before
-
-			return map[string]any{
-				"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270", // Pulumi's mark of a secret
-				"plaintext":                        string(text),
-			}
-		}
-	case map[string]any:
-		values, _ := open.(map[string]any)
-		out := map[string]any{}
-		for key, value := range p {
-			out[key] = sealed(value, values[key])
-		}
-
-		return out
-	case []any:
-		values, _ := open.([]any)
-		out := make([]any, 0, len(p))
-		for i, value := range p {
-			out = append(out, sealed(value, values[i]))
-		}
-
-		return out
-	}
-
-	return open
-}
-
 // importFile is what `pulumi import` reads: the VMs with all that is to be in the state, since the provider
 // does not find everything when it looks at a VM that it does not know.
 func importFile(p provider, found []planned) map[string]any {
@@ -83,8 +55,8 @@ func importFile(p provider, found []planned) map[string]any {
 		names[name] = p.urn
 	} else {
 		resources = append(resources, map[string]any{
-			"type": providerType, "name": name, "logicalName": lastOf(p.urn), "version": p.open["version"],
-			"inputs": sealed(p.inputs, p.open),
+			"type": providerType, "name": name, "logicalName": lastOf(p.urn), "version": p.inputs["version"],
+			"inputs": p.open(),
 		})
 	}
 	for _, m := range found {

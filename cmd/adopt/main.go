@@ -53,7 +53,11 @@ func run(ctx context.Context, e engine, out io.Writer) error {
 
 		return nil
 	}
-	client, err := proxmox.New(plan.provider.access())
+	access, err := e.access(ctx)
+	if err != nil {
+		return err
+	}
+	client, err := proxmox.New(access)
 	if err != nil {
 		return err //nolint:wrapcheck // says everything
 	}
@@ -78,7 +82,7 @@ func run(ctx context.Context, e engine, out io.Writer) error {
 	if len(found) == 0 {
 		return errors.New("none of the stack's VMs is there: nothing is adopted")
 	}
-	if err := e.importAll(ctx, plan.provider, found); err != nil {
+	if err := e.with(access).importAll(ctx, plan.provider, found); err != nil {
 		return err
 	}
 	for _, m := range found {

@@ -57,7 +57,7 @@ func readPlan(text []byte) (plan, error) {
 	for _, step := range preview.Steps {
 		switch create := step.Op == "create"; {
 		case step.New.Type == providerType:
-			p.provider = provider{urn: step.URN, known: !create, inputs: step.New.Inputs, open: step.New.Inputs}
+			p.provider = provider{urn: step.URN, known: !create, inputs: step.New.Inputs}
 		case create && step.New.Type == secretsType:
 			return plan{}, errors.New("the stack would make new secrets, with which nobody reaches the cluster: " +
 				"set cluster.adopted and cluster.secretsBundle")

@@ -91,9 +91,6 @@ func TestTheStateGetsWhatTheStackSays(t *testing.T) {
 	t.Parallel()
 	p, err := readPlan([]byte(preview("x")))
 	require.NoError(t, err)
-	assert.True(t, p.provider.hidesAny())
-	p.provider.open = map[string]any{"endpoint": "https://pve", "apiToken": "t=1", "version": "6.18.1"}
-	assert.Equal(t, proxmox.Access{Endpoint: "https://pve", Token: "t=1"}, p.provider.access())
 	var problems check.List
 	p.machines[0].compare(theMachine(), &problems)
 	require.NoError(t, problems.Err("x"))
@@ -102,8 +99,7 @@ func TestTheStateGetsWhatTheStackSays(t *testing.T) {
 	require.NoError(t, err)
 	assert.JSONEq(t, `{"nameTable": {}, "resources": [
 		{"type": "pulumi:providers:proxmoxve", "name": "provider", "logicalName": "proxmox", "version": "6.18.1", "inputs": {
-			"endpoint": "https://pve", "version": "6.18.1", "apiToken": {
-				"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270", "plaintext": "\"t=1\""}}},
+			"endpoint": "https://pve", "version": "6.18.1"}},
 		{"type": "talos-proxmox:components:ProxmoxNode", "name": "blue-cp-1", "logicalName": "blue-cp-1", "component": true},
 		{"type": "proxmoxve:VM/virtualMachine:VirtualMachine", "name": "blue-cp-1-vm", "logicalName": "blue-cp-1-vm",
 			"id": "301", "parent": "blue-cp-1", "provider": "provider",
@@ -120,4 +116,25 @@ func TestTheStateGetsWhatTheStackSays(t *testing.T) {
 	again := importFile(p.provider, nil)
 	assert.Equal(t, map[string]string{"provider": p.provider.urn}, again["nameTable"])
 	assert.Empty(t, again["resources"])
+}
+
+func TestTheAPIIsAskedAsTheStackSays(t *testing.T) {
+	for _, name := range []string{"ENDPOINT", "API_TOKEN", "USERNAME", "PASSWORD"} {
+		t.Setenv("PROXMOX_VE_"+name, "")
+	}
+	access, err := readAccess([]byte(`{"talos-proxmox:proxmox": {"secret": true, "objectValue": {},
+		"value": "{\"endpoint\": \"https://pve\", \"apiToken\": \"t=1\", \"insecure\": true}"}}`))
+	require.NoError(t, err)
+	assert.Equal(t, proxmox.Access{Endpoint: "https://pve", Token: "t=1", Insecure: true}, access)
+	assert.Equal(t, []string{"PROXMOX_VE_API_TOKEN=t=1"}, engine{}.with(access).env)
+
+	t.Setenv("PROXMOX_VE_ENDPOINT", "https://other")
+	t.Setenv("PROXMOX_VE_PASSWORD", "p")
+	t.Setenv("PROXMOX_VE_USERNAME", "u@pam")
+	access, err = readAccess([]byte(`{}`))
+	require.NoError(t, err)
+	assert.Equal(t, proxmox.Access{Endpoint: "https://other", Username: "u@pam", Password: "p"}, access)
+
+	_, err = readAccess([]byte(`{"talos-proxmox:proxmox": {"value": "hush"}}`))
+	assert.EqualError(t, err, "reading the stack's configuration: proxmox is no block")
 }
