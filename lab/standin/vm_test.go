@@ -90,6 +90,9 @@ func TestVirtualMachineLife(t *testing.T) {
 	again, _ := e.check(u, node().Properties(), in)
 	assert.Equal(t, pulumirpc.DiffResponse_DIFF_NONE, e.diff(u, id, in, out, again).GetChanges())
 
+	inPart := out.Copy()
+	inPart["id"] = resource.NewProperty(id)
+	assert.Equal(t, id, e.read(u, id, in, inPart).GetId(), "what was made in part has its id among its outputs")
 	r := e.read(u, id, in, out)
 	assert.Equal(t, pulumirpc.DiffResponse_DIFF_NONE, e.diff(u, id, e.unmarshal(r.GetInputs()), out, in).GetChanges(),
 		"a refresh right after creation shows no drift")

@@ -61,6 +61,11 @@ func (p *provider) Read(ctx context.Context, req plugin.ReadRequest) (plugin.Rea
 		return plugin.ReadResponse{}, err
 	}
 
+	if _, have := req.State[idKey]; have && !r.Framework {
+		// The engine adds it to the state of what was made in part.
+		req.State = req.State.Copy()
+		delete(req.State, idKey)
+	}
 	same := plugin.ReadResponse{ReadResult: plugin.ReadResult{ID: req.ID, Inputs: req.Inputs, Outputs: req.State}}
 	if r.Read == nil {
 		if len(req.State) == 0 {
