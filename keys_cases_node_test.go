@@ -14,6 +14,7 @@ var nodeCases = map[string]keyCase{
 	"size":          {value: "large", given: "sizes: {large: {cpu: 7}}"},
 	"image":         {value: "other", given: "images: {other: {extensions: [iscsi-tools]}}"},
 	"agent":         {value: "false", given: "image: {extensions: [qemu-guest-agent]}"},
+	"bootOrder":     {value: "[scsi0, net0, ide0]"},
 	"cpuFlags":      {value: "[+aes]"},
 	"cpuAffinity":   {value: "0-1", given: rootGiven},
 	"balloon":       {value: "2048"},

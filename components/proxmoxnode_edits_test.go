@@ -164,6 +164,7 @@ func together() map[string]func(*spec.NamedNode) {
 		n("efiDisk"):               func(n *spec.NamedNode) { n.EFIDisk.PreEnrolledKeys = spec.Ptr(true) },
 		n("tpm"):                   func(n *spec.NamedNode) { n.TPM = nil },
 		n("machine"):               func(n *spec.NamedNode) { n.Machine, n.GPU.PCIe = spec.Ptr("i440fx"), spec.Ptr(false) },
+		n("bootOrder"):             func(n *spec.NamedNode) { n.BootOrder = []string{"scsi0", "ide0", "net0"} },
 		n("cpuFlags"):              func(n *spec.NamedNode) { n.CPUFlags = nil },
 		n("cpuAffinity"):           func(n *spec.NamedNode) { n.CPUAffinity = spec.Ptr("0-3") },
 		n("numaNodes"):             func(n *spec.NamedNode) { n.NUMANodes = nil },

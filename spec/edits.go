@@ -84,7 +84,7 @@ func nodeEdits() map[string]Edit {
 		"numaNodes", "numaNodes[].cpus", "numaNodes[].memory", "numaNodes[].hostNodes", "numaNodes[].policy",
 		"memory", "balloon", "hugepages", "keepHugepages", "sharedMemory", "machine", "scsiHardware", "osType",
 		"agent", "agentTimeout", "watchdog", "watchdog.model", "watchdog.action", "vga", "vga.type", "vga.memory",
-		"vga.clipboard", "serialConsole", "tablet", "acpi", "kvmArguments", "cloudInitDatastore",
+		"vga.clipboard", "bootOrder", "serialConsole", "tablet", "acpi", "kvmArguments", "cloudInitDatastore",
 		"gpu", "gpu.mapping", "gpu.devices", "gpu.pcie", "gpu.romBar", "gpu.xvga", "gpu.mdev", "gpu.romFile",
 		"usb", "usb[].mapping", "usb[].host", "usb[].usb3")
 	the(edits, Edit{EffectReboot, "the mapping is edited in place where the device had one"},

@@ -141,6 +141,7 @@ func (r *rules) guest(at string, n NamedNode) {
 	}
 	r.positive(at+".agentTimeout", n.AgentTimeout)
 	r.each(at+".tags", n.Tags, tagForm.MatchString, tagRule)
+	r.bootOrder(at, n)
 	r.rootOptions(at, n)
 	r.display(at, n)
 	if n.Pool != nil && !datastoreForm.MatchString(*n.Pool) {

@@ -56,6 +56,10 @@ type VM struct {
 	AgentTimeout *Duration `json:"agentTimeout,omitempty" default:"10s"`
 	// OnBoot starts the VM with its host.
 	OnBoot *bool `json:"onBoot,omitempty" default:"true"`
+	// BootOrder lists devices in the order in which the firmware tries them: disks (scsi0), the boot ISO's
+	// drive (ide0) and network devices (net0). The OS disk, then the ISO, when unset; the disk stands
+	// before the ISO, from which an installed Talos halts.
+	BootOrder []string `json:"bootOrder,omitempty"`
 	// Startup is the order among the host's VMs.
 	Startup *Startup `json:"startup,omitempty"`
 	// Tags of the VM.

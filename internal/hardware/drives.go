@@ -12,7 +12,7 @@ import (
 
 const (
 	// CDInterface is the drive of the boot ISO. A q35 machine has ide0 and ide2 only.
-	CDInterface = "ide0"
+	CDInterface = spec.CDInterface
 	// EmptyCD leaves the drive in place without a medium.
 	EmptyCD = "none"
 )
@@ -29,9 +29,12 @@ func CloudInitInterface(img spec.Image) string {
 	return "ide2"
 }
 
-// BootOrder puts the disk first: an installed Talos refuses to run from its ISO and halts, while a
-// blank disk lets the firmware go on to the CD.
+// BootOrder is the one that the node asks for. Else it puts the disk first: an installed Talos refuses to
+// run from its ISO and halts, while a blank disk lets the firmware go on to the CD.
 func BootOrder(n spec.NamedNode, img spec.Image) []string {
+	if len(n.BootOrder) > 0 {
+		return n.BootOrder
+	}
 	order := []string{n.OSDisk.Interface()}
 	if image.ISO(img) {
 		order = append(order, CDInterface)

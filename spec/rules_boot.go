@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package spec
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/talos-proxmox/talos-proxmox/internal/check"
+)
+
+// CDInterface is the drive of the boot ISO.
+const CDInterface = "ide0"
+
+// bootOrder holds the order against the devices that the machine has, and against what Talos bears: it
+// halts where it is installed and runs from the ISO, and a new machine has nothing else to boot from.
+func (r *rules) bootOrder(at string, n NamedNode) {
+	if len(n.BootOrder) == 0 {
+		return
+	}
+	at += ".bootOrder"
+	disk := n.OSDisk.Interface()
+	devices := []string{disk}
+	for _, d := range n.DataDisks() {
+		devices = append(devices, d.Interface())
+	}
+	fromISO := Or(r.c.Image(n).Boot, "iso") == "iso"
+	if fromISO {
+		devices = append(devices, CDInterface)
+	}
+	for i := range n.Devices() {
+		devices = append(devices, fmt.Sprintf("net%d", i))
+	}
+	for i, name := range n.BootOrder {
+		if !slices.Contains(devices, name) {
+			r.l.Addf(check.Index(at, i), "the machine has no device %q: name one of %s", name, strings.Join(devices, ", "))
+		} else if slices.Index(n.BootOrder, name) != i {
+			r.l.Addf(check.Index(at, i), "%s stands there twice: name it once", name)
+		}
+	}
+	osDisk, cd := slices.Index(n.BootOrder, disk), slices.Index(n.BootOrder, CDInterface)
+	switch {
+	case osDisk < 0:
+		r.l.Addf(at, "lacks %s, on which Talos is installed: add it", disk)
+	case fromISO && cd < 0:
+		r.l.Addf(at, "lacks %s, from which a new machine boots the ISO: add it behind %s", CDInterface, disk)
+	case fromISO && cd < osDisk:
+		r.l.Addf(at, "has %s before %s, and an installed Talos that boots from the ISO halts: put %s first", CDInterface, disk, disk)
+	}
+}
