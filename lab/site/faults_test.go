@@ -119,6 +119,7 @@ func TestAHostWithoutPower(t *testing.T) {
 
 	down := l.breaks(fault.HostDown, "host", pve)
 	l.eventually("its VMs stop", func() bool { return l.state() == "off" })
+	l.fails("host "+pve+" has no power", first(l.Start(pve, 800, root)), nil)
 	assert.False(t, l.HostUp(pve))
 	assert.True(t, l.HostUp("alpha"))
 	_, err := l.site.Net().DialContext(t.Context(), "tcp", net.JoinHostPort(pve+".example.com", "8006"))

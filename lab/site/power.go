@@ -44,6 +44,8 @@ func (c *Cluster) start(ctx context.Context, v *vm) error {
 // switchOn is what a start does. The caller holds the lock.
 func (c *Cluster) switchOn(v *vm) error {
 	switch {
+	case c.s.down(v.Host): // a task that was under way when the power went
+		return dief("host %s has no power", v.Host)
 	case c.c.VMs[v.ID] != v:
 		return dief("Configuration file 'nodes/%s/qemu-server/%d.conf' does not exist", v.Host, v.ID)
 	case v.Lock != "":
