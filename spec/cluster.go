@@ -48,7 +48,8 @@ type Cluster struct {
 	Protect *bool `json:"protect,omitempty" default:"false"`
 }
 
-// Talos is the operating system's side of the cluster.
+// Talos is the operating system's side of the cluster. Every setting works since Talos 1.10, the oldest that a
+// stack may name, in the forms that the contract has.
 type Talos struct {
 	// Version of Talos Linux, "v1.12.4"; from 1.10 to 1.13. Editing it upgrades the nodes in place.
 	Version *string `json:"version,omitempty" default:"v1.12.4"`
