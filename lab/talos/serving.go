@@ -162,10 +162,10 @@ func (n *node) setServing(up bool) {
 		end = n.m.Trace.Begin("node.serving", n.object(), n.attrs())
 		n.nodes.backUp(n.key())
 	} else {
-		if end != nil {
-			end(nil)
-		}
 		n.nodes.goneDown(n.key(), n.m.Trace.Begin("node.down", n.object(), n.attrs()))
+		if end != nil {
+			end(nil) // after the other window is open: no moment is in neither
+		}
 	}
 	n.mu.Lock()
 	n.serving, n.served = up, end
