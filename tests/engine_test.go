@@ -146,17 +146,22 @@ func (s *site) tail(name string) {
 	}
 }
 
-// try runs a command in the lab and returns how it ended.
-func (s *site) try(command ...string) result {
-	s.t.Helper()
-
+// command is a command in the lab.
+func (s *site) command(command ...string) *exec.Cmd {
 	providers := s.providers
 	if providers == "" {
 		providers = "standin"
 	}
 	args := append([]string{"exec", "--site", s.dir, "--providers", providers, "--"}, command...)
 
-	return s.run(exec.CommandContext(s.t.Context(), filepath.Join(s.root, "bin", "lab"), args...))
+	return exec.CommandContext(s.t.Context(), filepath.Join(s.root, "bin", "lab"), args...)
+}
+
+// try runs a command in the lab and returns how it ended.
+func (s *site) try(command ...string) result {
+	s.t.Helper()
+
+	return s.run(s.command(command...))
 }
 
 // lab runs one of the lab's own commands.

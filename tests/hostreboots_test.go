@@ -5,7 +5,6 @@ package tests_test
 
 import (
 	"bytes"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -56,8 +55,7 @@ func (s *site) disturbed(op, stack, file string, disturb func()) {
 
 	s.must("true") // the lab runs
 	seen := s.offset()
-	cmd := exec.CommandContext(s.t.Context(), filepath.Join(s.root, "bin", "lab"), "exec", "--site", s.dir, "--",
-		"pulumi", "up", "--stack", stack, "--config-file", file, "--yes", "--skip-preview", "--non-interactive")
+	cmd := s.command("pulumi", "up", "--stack", stack, "--config-file", file, "--yes", "--skip-preview", "--non-interactive")
 	var out bytes.Buffer
 	cmd.Dir, cmd.Stdout, cmd.Stderr = s.project, &out, &out
 	require.NoError(s.t, cmd.Start())

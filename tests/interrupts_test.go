@@ -6,7 +6,6 @@ package tests_test
 import (
 	"bytes"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -51,8 +50,7 @@ func (s *site) interrupted(op string, times int, stack, file string) {
 
 	s.must("true") // the lab runs
 	seen := s.offset()
-	cmd := exec.CommandContext(s.t.Context(), filepath.Join(s.root, "bin", "lab"), "exec", "--site", s.dir, "--",
-		"pulumi", "up", "--stack", stack, "--config-file", file, "--yes", "--skip-preview", "--non-interactive")
+	cmd := s.command("pulumi", "up", "--stack", stack, "--config-file", file, "--yes", "--skip-preview", "--non-interactive")
 	var out bytes.Buffer
 	cmd.Dir, cmd.Stdout, cmd.Stderr = s.project, &out, &out
 	cmd.Stdin = strings.NewReader("") // no terminal, which would send its signals to everybody by itself
