@@ -59,15 +59,21 @@ func TestDeployKeyComesAndGoesWithTheStack(t *testing.T) {
 	repo.untouched()
 }
 
+// hasFluxControllers wants Flux's own controllers, and what encrypts for them, to be built.
+func (s *site) hasFluxControllers() {
+	s.t.Helper()
+	for _, tool := range []string{"source-controller", "kustomize-controller", "encrypt"} {
+		require.FileExists(s.t, filepath.Join(s.root, "bin", "flux-controllers", tool), "run make bin/flux-controllers")
+	}
+}
+
 // TestGitReachesTheCluster runs Flux's own controllers: what the example repository says is in the
 // cluster, with its secrets decrypted, and what is wrong is told in Flux's own words.
 func TestGitReachesTheCluster(t *testing.T) {
 	heavy(t)
 	t.Parallel()
 	s := newSite(t)
-	for _, tool := range []string{"source-controller", "kustomize-controller", "encrypt"} {
-		require.FileExists(t, filepath.Join(s.root, "bin", "flux-controllers", tool), "run make bin/flux-controllers")
-	}
+	s.hasFluxControllers()
 	repo := s.newRepository()
 	file := s.gitOpsFile("git")
 	edit(t, file, "    provider: flux\n", "    provider: flux\n    await: 4m\n")
@@ -301,9 +307,7 @@ func TestInlineFluxFollowsGit(t *testing.T) {
 	heavy(t)
 	t.Parallel()
 	s := newSite(t)
-	for _, tool := range []string{"source-controller", "kustomize-controller", "encrypt"} {
-		require.FileExists(t, filepath.Join(s.root, "bin", "flux-controllers", tool), "run make bin/flux-controllers")
-	}
+	s.hasFluxControllers()
 	repo := s.newRepository()
 	file := s.gitOpsFile("git")
 	edit(t, file, "    provider: flux\n", "    provider: flux\n    await: 4m\n", "method: chart", "method: inline")
