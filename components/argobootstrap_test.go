@@ -17,6 +17,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/components"
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
 	"github.com/talos-proxmox/talos-proxmox/internal/pulumitest"
+	"github.com/talos-proxmox/talos-proxmox/internal/rules"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -294,7 +295,7 @@ func TestDefaultsOfFluxAreNoSettingsOfArgo(t *testing.T) {
 		Git: spec.Git{URL: spec.Ptr("https://git.example.com/demo")},
 	}
 	var problems check.List
-	cfg.WithDefaults().Validate(&problems)
+	rules.Check(cfg.WithDefaults(), &problems)
 
 	assert.NoError(t, problems.Err("cluster"))
 }

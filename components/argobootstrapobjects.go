@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/internal/rules"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -43,7 +44,7 @@ func withArgoDefaults(clusterName string, g spec.GitOps) spec.GitOps {
 // validateArgo finds settings that Argo CD would leave without effect.
 func validateArgo(name string, g spec.GitOps) error {
 	var problems check.List
-	g.CheckArgoCD("", &problems)
+	rules.CheckArgoCD(g, "", &problems)
 
 	return problems.Err("GitOps " + name) //nolint:wrapcheck // says everything
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
 	"github.com/talos-proxmox/talos-proxmox/internal/hardware"
+	"github.com/talos-proxmox/talos-proxmox/internal/rules"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -178,7 +179,7 @@ func (a ProxmoxNodeArgs) validate() *check.List {
 	if a.ImageFileID == nil {
 		l.Addf("imageFileId", "is required: the boot file on the node's host")
 	}
-	a.config().ValidateNodes(&l)
+	rules.CheckNodes(a.config(), &l)
 
 	return &l
 }

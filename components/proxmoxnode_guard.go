@@ -51,7 +51,7 @@ func (b *nodeBuilder) guard() (*pulumi.Stash, error) {
 }
 
 // RefuseVMEdit holds the inputs of a node's guard against what they were, and returns a
-// [*check.Invalid] that names every edit which would replace the node's VM without permission, or
+// [*spec.InvalidError] that names every edit which would replace the node's VM without permission, or
 // lose data. allowed are the fields whose edits may replace it, or "*".
 func RefuseVMEdit(node string, was, now resource.PropertyMap, allowed []string) error {
 	before, err := stashed(was)

@@ -17,6 +17,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/internal/machineconfig"
 	"github.com/talos-proxmox/talos-proxmox/internal/manifests"
 	"github.com/talos-proxmox/talos-proxmox/internal/operations"
+	"github.com/talos-proxmox/talos-proxmox/internal/rules"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -95,7 +96,7 @@ type TalosCluster struct {
 // NewTalosCluster registers a cluster: its secrets, every node's configuration, etcd's bootstrap on
 // the first control plane, the administrator's credentials and the gate that opens when all nodes
 // are healthy. The configuration is checked with Talos's own rules before anything is registered;
-// the error is a [*check.Invalid] that names every problem. The name must be unique among the
+// the error is a [*spec.InvalidError] that names every problem. The name must be unique among the
 // program's clusters.
 func NewTalosCluster(
 	ctx *pulumi.Context, name string, args *TalosClusterArgs, opts ...pulumi.ResourceOption,
@@ -199,7 +200,7 @@ func checkTalosCluster(
 	ctx context.Context, name string, cfg spec.Config, args *TalosClusterArgs,
 ) (*checkedCluster, error) {
 	var problems check.List
-	cfg.Validate(&problems)
+	rules.Check(cfg, &problems)
 	if err := problems.Err("cluster " + name); err != nil {
 		return nil, err //nolint:wrapcheck // says everything
 	}

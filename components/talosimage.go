@@ -17,6 +17,7 @@ import (
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
 	"github.com/talos-proxmox/talos-proxmox/internal/image"
+	"github.com/talos-proxmox/talos-proxmox/internal/rules"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -224,7 +225,7 @@ func (a TalosImageArgs) validate() *check.List {
 			l.Addf(check.Index("targets", n), "needs host, datastore and hosts")
 		}
 	}
-	image.Validate("image", a.Image, a.TalosVersion, a.readFile, &l)
+	rules.CheckImage("image", a.Image, a.TalosVersion, a.readFile, &l)
 
 	return &l
 }

@@ -145,7 +145,7 @@ func (n Network) Prefixes() []netip.Prefix {
 		if v.address == nil {
 			continue
 		}
-		if p, err := prefixOf(*v.address, Or(v.subnet, "")); err == nil {
+		if p, err := ParsePrefix(*v.address, Or(v.subnet, "")); err == nil {
 			all = append(all, p)
 		}
 	}

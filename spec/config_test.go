@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/talos-proxmox/talos-proxmox/internal/check"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -31,39 +30,6 @@ func small() spec.Config {
 			node("work-1", spec.Worker, 201, "10.0.0.21/24"), node("ctrl-1", spec.ControlPlane, 101, "10.0.0.11/24"),
 		},
 	}
-}
-
-func problems(c spec.Config) []string {
-	var l check.List
-	c.Validate(&l)
-	var all []string
-	for _, p := range l.Problems() {
-		all = append(all, p.String())
-	}
-
-	return all
-}
-
-func TestHandWrittenConfig(t *testing.T) {
-	t.Parallel()
-	assert.Empty(t, problems(small()))
-
-	c := small()
-	c.Nodes[0].Memory = spec.Ptr(spec.MiB(64))
-	c.Nodes[1].Networks["lan"] = spec.Network{Address: spec.Ptr("10.0.0.21/24")}
-	c.Cluster.VIP = spec.Ptr("10.0.9.9")
-	assert.Equal(t, []string{
-		"cluster.vip: 10.0.9.9 is outside the control planes' network 10.0.0.0/24: choose a free address inside it",
-		"nodes.work-1.memory: 64 is too small: the least is 1024",
-		"nodes.work-1.networks.lan.address: 10.0.0.21 is the address of ctrl-1 too: choose another",
-	}, problems(c))
-}
-
-func TestNamesAreUnique(t *testing.T) {
-	t.Parallel()
-	c := small()
-	c.Nodes = append(c.Nodes, c.Nodes[0])
-	assert.Contains(t, problems(c), "nodes.work-1: work-1 is the name of node 2 too: choose another")
 }
 
 func TestDefaultsAreCompleteAndLeaveTheCallerAlone(t *testing.T) {
@@ -135,11 +101,6 @@ func TestQuestionsAboutACluster(t *testing.T) {
 	c.Cluster.VIP = spec.Ptr("10.0.0.5")
 	cp, ok := c.Node("ctrl-1")
 	require.True(t, ok)
-	assert.Equal(t, "lan", c.VIPNetwork(cp))
-	c.Cluster.VIPNetwork = spec.Ptr("dmz")
-	assert.Equal(t, "dmz", c.VIPNetwork(cp))
-	c.Cluster.VIPNetwork, c.Cluster.VIP = nil, spec.Ptr("10.9.0.5")
-	assert.Empty(t, c.VIPNetwork(cp))
 	assert.False(t, c.SchedulingOnControlPlanes())
 	assert.True(t, c.KubeProxyEnabled())
 
@@ -219,15 +180,4 @@ func TestQuantities(t *testing.T) {
 		var g spec.GiB
 		assert.Error(t, g.UnmarshalText([]byte(text)), text)
 	}
-}
-
-func TestKeys(t *testing.T) {
-	t.Parallel()
-	paths := map[string]bool{}
-	for _, k := range spec.Keys() {
-		paths[k.Path] = true
-	}
-	assert.True(t, paths["nodes.*.disks.*.size"])
-	assert.True(t, paths["images.*.extensions"])
-	assert.False(t, paths["nodes.*.name"])
 }

@@ -14,6 +14,9 @@ import (
 // WorkerVMIDOffset is what the ids of workers have on top of the cluster's base.
 const WorkerVMIDOffset = 100
 
+// CDInterface is the drive of the boot ISO.
+const CDInterface = "ide0"
+
 // AgentExtension is the system extension that the QEMU guest agent needs.
 const AgentExtension = "siderolabs/qemu-guest-agent"
 
@@ -31,7 +34,7 @@ func (c *Config) fillNode(n *NamedNode) {
 	}
 	setDefault(&n.Node.Image, DefaultImage)
 	setDefault(&n.Hostname, n.Name)
-	setDefault(&n.Agent, hasExtension(c.Image(*n), AgentExtension))
+	setDefault(&n.Agent, HasExtension(c.Image(*n), AgentExtension))
 
 	ensure(&n.OSDisk)
 	ensure(&n.Timeouts)
@@ -46,8 +49,8 @@ func (c *Config) fillNode(n *NamedNode) {
 	}
 }
 
-// hasExtension says whether the image names the extension, in full or in short.
-func hasExtension(img Image, full string) bool {
+// HasExtension reports whether the image names the extension, in full or in short.
+func HasExtension(img Image, full string) bool {
 	_, short, _ := strings.Cut(full, "/")
 
 	return slices.Contains(img.Extensions, full) || slices.Contains(img.Extensions, short)
@@ -116,16 +119,16 @@ func fillSerials(n *NamedNode) {
 		}
 		sum := sha256.Sum256([]byte(name))
 		serial := name
-		if len(serial) > maxSerial {
-			serial = fmt.Sprintf("%s%x", name[:maxSerial-8], sum[:4])
+		if len(serial) > MaxSerial {
+			serial = fmt.Sprintf("%s%x", name[:MaxSerial-8], sum[:4])
 		}
 		disk.Serial = &serial
 		n.Disks[name] = disk
 	}
 }
 
-// maxSerial is the longest serial number of a disk that QEMU passes on whole, in bytes.
-const maxSerial = 20
+// MaxSerial is the longest serial number of a disk that QEMU passes on whole, in bytes.
+const MaxSerial = 20
 
 // DevicePath is the disk's device file in the guest when it is the first on its bus:
 // /dev/sda, or /dev/vda on virtio.

@@ -3,6 +3,8 @@
 
 package spec
 
+import "strings"
+
 // GitOps hands the cluster to git.
 type GitOps struct {
 	// Provider is the controller; none leaves the cluster alone.
@@ -113,4 +115,9 @@ type SOPS struct {
 	AgeKey *Secret `json:"ageKey,omitempty"`
 	// SecretName of the Kubernetes secret.
 	SecretName *string `json:"secretName,omitempty" default:"sops-age"`
+}
+
+// RepositoryPath is what a git host calls the repository at a URL's path: "lab/demo".
+func RepositoryPath(urlPath string) string {
+	return strings.TrimSuffix(strings.Trim(urlPath, "/"), ".git")
 }

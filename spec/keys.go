@@ -5,10 +5,7 @@ package spec
 
 import (
 	"reflect"
-	"slices"
 	"strings"
-
-	"github.com/talos-proxmox/talos-proxmox/internal/check"
 )
 
 // Key is one setting that can be written.
@@ -39,19 +36,7 @@ func (k Key) Leaf() bool {
 		t = t.Elem()
 	}
 
-	return !holdsSettings(t)
-}
-
-// Keys are all settings of a [Config]; nodes stand under their names, as in a stack file.
-func Keys() []Key {
-	keys := KeysOf(reflect.TypeFor[Config](), "")
-	for i, k := range keys {
-		if rest, ok := strings.CutPrefix(k.Path, "nodes[]"); ok {
-			keys[i].Path = "nodes.*" + rest
-		}
-	}
-
-	return slices.DeleteFunc(keys, func(k Key) bool { return k.Path == "nodes.*.name" })
+	return !HoldsSettings(t)
 }
 
 // KeysOf are all settings of a struct type, below path, in the order of the fields.
@@ -59,8 +44,8 @@ func KeysOf(t reflect.Type, path string) []Key {
 	var keys []Key
 	for _, f := range Fields(t) {
 		k := Key{
-			Path: check.Join(path, f.Name), Owner: f.Owner, Field: f.Struct.Name, Type: f.Type, Required: f.Required,
-			Default: f.standard, Min: f.min, Max: f.max, Enum: f.Enum,
+			Path: strings.TrimPrefix(path+"."+f.Name, "."), Owner: f.Owner, Field: f.Struct.Name, Type: f.Type, Required: f.Required,
+			Default: f.Default, Min: f.Min, Max: f.Max, Enum: f.Enum,
 		}
 		keys = append(keys, k)
 
@@ -73,7 +58,7 @@ func KeysOf(t reflect.Type, path string) []Key {
 			}
 			below = below.Elem()
 		}
-		if holdsSettings(below) {
+		if HoldsSettings(below) {
 			keys = append(keys, KeysOf(below, at)...)
 		}
 	}
@@ -97,9 +82,10 @@ type Field struct {
 	Required bool
 	// Enum are the allowed values; nil when any is.
 	Enum []string
-
-	min, max string
-	standard string // the default tag
+	// Default as it would be written; empty when there is none or it is derived.
+	Default string
+	// Min and Max bound a number, as text; empty when nothing does.
+	Min, Max string
 }
 
 // known are the fields of every block of settings of a [Config], read once.
@@ -109,7 +95,7 @@ func readFields(all map[reflect.Type][]Field, t reflect.Type) map[reflect.Type][
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Map || t.Kind() == reflect.Slice {
 		t = t.Elem()
 	}
-	if _, done := all[t]; done || !holdsSettings(t) {
+	if _, done := all[t]; done || !HoldsSettings(t) {
 		return all
 	}
 	all[t] = fieldsOf(t)
@@ -149,8 +135,8 @@ func fieldsOf(t reflect.Type) []Field {
 		}
 		field := Field{
 			Name: name, Index: []int{i}, Owner: t, Struct: f, Type: bare,
-			Required: !strings.Contains(options, "omitempty"), min: f.Tag.Get("min"), max: f.Tag.Get("max"),
-			standard: f.Tag.Get("default"),
+			Required: !strings.Contains(options, "omitempty"), Min: f.Tag.Get("min"), Max: f.Tag.Get("max"),
+			Default: f.Tag.Get("default"),
 		}
 		if enum := f.Tag.Get("enum"); enum != "" {
 			field.Enum = strings.Split(enum, ",")

@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// prefixOf reads "10.0.0.11/24", or "10.0.0.11" within subnet "10.0.0.0/24".
-func prefixOf(address, subnet string) (netip.Prefix, error) {
+// ParsePrefix reads "10.0.0.11/24", or "10.0.0.11" within subnet "10.0.0.0/24".
+func ParsePrefix(address, subnet string) (netip.Prefix, error) {
 	if strings.Contains(address, "/") {
 		p, err := netip.ParsePrefix(address)
 		if err != nil {

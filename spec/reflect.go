@@ -96,7 +96,7 @@ func fillDefaults(v reflect.Value) {
 			fillFields(v)
 		}
 	case reflect.Map:
-		if !holdsSettings(v.Type().Elem()) {
+		if !HoldsSettings(v.Type().Elem()) {
 			return
 		}
 		for it := v.MapRange(); it.Next(); {
@@ -106,7 +106,7 @@ func fillDefaults(v reflect.Value) {
 			v.SetMapIndex(it.Key(), e)
 		}
 	case reflect.Slice:
-		if !holdsSettings(v.Type().Elem()) {
+		if !HoldsSettings(v.Type().Elem()) {
 			return
 		}
 		for i := range v.Len() {
@@ -115,17 +115,27 @@ func fillDefaults(v reflect.Value) {
 	}
 }
 
-func holdsSettings(t reflect.Type) bool { return t.Kind() == reflect.Struct && plainStruct(t) }
+// HoldsSettings reports whether the type is a block of settings, as opposed to a value such as a secret.
+func HoldsSettings(t reflect.Type) bool { return t.Kind() == reflect.Struct && plainStruct(t) }
+
+// HoldsBlocks reports whether there are settings below a value of the type.
+func HoldsBlocks(t reflect.Type) bool {
+	for t.Kind() == reflect.Map || t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+
+	return t.Kind() == reflect.Struct
+}
 
 func fillFields(v reflect.Value) {
 	for _, field := range Fields(v.Type()) {
 		f := v.FieldByIndex(field.Index)
-		if field.standard != "" && f.IsZero() {
-			setText(f, field.standard)
+		if field.Default != "" && f.IsZero() {
+			setText(f, field.Default)
 
 			continue
 		}
-		if holdsBlocks(field.Type) && (f.Kind() == reflect.Struct || !f.IsZero()) {
+		if HoldsBlocks(field.Type) && (f.Kind() == reflect.Struct || !f.IsZero()) {
 			fillDefaults(f)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/internal/rules"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -119,7 +120,7 @@ func (d *decoder) decodeStruct(path string, node *yaml.Node, v reflect.Value) {
 }
 
 func (d *decoder) checkValue(path string, f spec.Field, v reflect.Value) {
-	if message := f.CheckValue(v); message != "" {
+	if message := rules.CheckValue(f, v); message != "" {
 		d.fail(path, "%s", message)
 	}
 }

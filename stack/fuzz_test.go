@@ -7,7 +7,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/spec"
 	"github.com/talos-proxmox/talos-proxmox/stack"
 )
 
@@ -61,7 +61,7 @@ func FuzzExpand(f *testing.F) {
 func mustAnswer(t *testing.T, s stack.Source) {
 	t.Helper()
 	loaded, err := stack.Load(s)
-	var invalid *check.Invalid
+	var invalid *spec.InvalidError
 	switch {
 	case err == nil && len(loaded.Nodes) == 0:
 		t.Fatal("a stack without nodes was accepted")

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/talos-proxmox/talos-proxmox/internal/rules"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 	"github.com/talos-proxmox/talos-proxmox/stack"
 )
@@ -56,7 +57,7 @@ func TestEveryDefaultIsRead(t *testing.T) {
 		}
 		for _, f := range spec.Fields(k.Owner) {
 			if f.Struct.Name == k.Field {
-				assert.Empty(t, f.CheckValue(field), k.Path)
+				assert.Empty(t, rules.CheckValue(f, field), k.Path)
 			}
 		}
 	}

@@ -18,7 +18,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
-	"github.com/talos-proxmox/talos-proxmox/internal/image"
+	"github.com/talos-proxmox/talos-proxmox/internal/rules"
 	"github.com/talos-proxmox/talos-proxmox/internal/versions"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
@@ -54,7 +54,7 @@ type Stack struct {
 	SecureValues []string
 }
 
-// Load reads, expands and checks a stack's configuration. The error is a [*check.Invalid] with
+// Load reads, expands and checks a stack's configuration. The error is a [*spec.InvalidError] with
 // every problem, sorted by path, with lines where the stack file is at hand. It never prints a
 // secret.
 func Load(s Source) (*Stack, error) {
@@ -83,7 +83,7 @@ func Load(s Source) (*Stack, error) {
 	config, e := expand(f)
 	config, problems := d.judge(config, e, s)
 	if file != nil {
-		problems.Map(func(p check.Problem) check.Problem {
+		problems.Map(func(p spec.Problem) spec.Problem {
 			p.Line = file.lineOf(p.Path)
 
 			return p
@@ -139,33 +139,33 @@ func (d *decoder) judge(c spec.Config, e *expansion, s Source) (spec.Config, *ch
 	for _, p := range d.problems.Problems() {
 		all.Add(p)
 	}
-	var rules check.List
+	var found check.List
 	for _, p := range e.problems.Problems() {
-		rules.Add(p)
+		found.Add(p)
 	}
 	for _, p := range e.fileRules() {
-		rules.Add(p)
+		found.Add(p)
 	}
 	var ofConfig check.List
-	complete := c.Complete(&ofConfig)
+	complete := rules.Check(c, &ofConfig)
 	_, unknown := versions.ParseTalos(*complete.Talos.Version)
 	for _, name := range slices.Sorted(maps.Keys(complete.Images)) {
 		if unknown != nil {
 			break // which extensions there are depends on the version
 		}
-		image.Validate(check.Key("images", name), complete.Images[name], *complete.Talos.Version, s.readFile, &ofConfig)
+		rules.CheckImage(check.Key("images", name), complete.Images[name], *complete.Talos.Version, s.readFile, &ofConfig)
 	}
 	if s.Environment != nil {
-		complete.Proxmox.CheckAccess(s.Environment, &ofConfig)
+		rules.CheckAccess(complete.Proxmox, s.Environment, &ofConfig)
 	}
 	for _, p := range ofConfig.Problems() {
 		if d.isBroken(p.Path) {
 			continue
 		}
 		p.Path = e.origin(p.Path)
-		rules.Add(p)
+		found.Add(p)
 	}
-	for _, p := range rules.Problems() {
+	for _, p := range found.Problems() {
 		if !d.isBroken(p.Path) {
 			all.Add(p)
 		}

@@ -188,7 +188,7 @@ func assertNamed(t *testing.T, doc *yaml.Node, path, kind string) {
 	}
 
 	_, err = stack.Load(s)
-	var invalid *check.Invalid
+	var invalid *spec.InvalidError
 	if !assert.True(t, errors.As(err, &invalid), "%s of %s was accepted", kind, path) {
 		return
 	}

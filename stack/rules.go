@@ -8,11 +8,12 @@ import (
 	"slices"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/internal/rules"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
 // fileRules are what only a stack file can get wrong: settings in a place where they cannot be.
-func (e *expansion) fileRules() []check.Problem {
+func (e *expansion) fileRules() []spec.Problem {
 	var l check.List
 	d := e.file.Defaults
 	shared(&l, "defaults.all", d.All)
@@ -40,7 +41,7 @@ func (e *expansion) fileRules() []check.Problem {
 }
 
 func blockName(l *check.List, path, name string) {
-	if message := spec.CheckBlockName(name); message != "" {
+	if message := rules.CheckBlockName(name); message != "" {
 		l.Addf(path, "%s", message)
 	}
 }

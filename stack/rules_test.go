@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"gopkg.in/yaml.v3"
 
-	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/spec"
 	"github.com/talos-proxmox/talos-proxmox/stack"
 )
 
@@ -62,7 +62,7 @@ func problemsOf(t *testing.T, text string) []string {
 	if err == nil {
 		return nil
 	}
-	var invalid *check.Invalid
+	var invalid *spec.InvalidError
 	require.True(t, errors.As(err, &invalid), "%v", err)
 	var all []string
 	for _, p := range invalid.Problems {

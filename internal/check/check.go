@@ -10,59 +10,41 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/talos-proxmox/talos-proxmox/spec"
 )
-
-// Problem is one thing that is wrong.
-type Problem struct {
-	// Path of the field, "nodes.work-01.disks.longhorn.size".
-	Path string
-	// Line in the stack file; 0 when unknown.
-	Line int
-	// Message says what is wrong and what would be right.
-	Message string
-}
-
-// String is "path: message", with the line where it is known.
-func (p Problem) String() string {
-	where := p.Path
-	if p.Line > 0 {
-		where = fmt.Sprintf("%s (line %d)", p.Path, p.Line)
-	}
-
-	return where + ": " + p.Message
-}
 
 // List gathers problems; its zero value is ready to use.
 type List struct {
-	found []Problem
-	seen  map[Problem]bool
+	found []spec.Problem
+	seen  map[spec.Problem]bool
 }
 
 // Addf records a problem at path. The same problem is recorded once.
 func (l *List) Addf(path, format string, args ...any) {
-	l.Add(Problem{Path: path, Message: fmt.Sprintf(format, args...)})
+	l.Add(spec.Problem{Path: path, Message: fmt.Sprintf(format, args...)})
 }
 
 // urlPassword is a password inside an URL.
 var urlPassword = regexp.MustCompile(`(://[^:/@\s]*):[^\s]*@`)
 
 // Add records a problem. The same problem is recorded once, and a password inside an URL not at all.
-func (l *List) Add(p Problem) {
+func (l *List) Add(p spec.Problem) {
 	p.Message = urlPassword.ReplaceAllString(p.Message, "$1:…@")
 	if l.seen[p] {
 		return
 	}
 	if l.seen == nil {
-		l.seen = map[Problem]bool{}
+		l.seen = map[spec.Problem]bool{}
 	}
 	l.seen[p] = true
 	l.found = append(l.found, p)
 }
 
 // Problems returns what was recorded, sorted by path and message.
-func (l *List) Problems() []Problem {
+func (l *List) Problems() []spec.Problem {
 	sorted := slices.Clone(l.found)
-	slices.SortStableFunc(sorted, func(a, b Problem) int {
+	slices.SortStableFunc(sorted, func(a, b spec.Problem) int {
 		if c := strings.Compare(a.Path, b.Path); c != 0 {
 			return c
 		}
@@ -74,7 +56,7 @@ func (l *List) Problems() []Problem {
 }
 
 // Map changes every recorded problem, to translate paths or add lines.
-func (l *List) Map(change func(Problem) Problem) {
+func (l *List) Map(change func(spec.Problem) spec.Problem) {
 	found := l.found
 	l.found, l.seen = nil, nil
 	for _, p := range found {
@@ -82,36 +64,13 @@ func (l *List) Map(change func(Problem) Problem) {
 	}
 }
 
-// Err returns nil when nothing was recorded, else an [*Invalid] that names every problem.
+// Err returns nil when nothing was recorded, else an [*spec.InvalidError] that names every problem.
 func (l *List) Err(subject string) error {
 	if len(l.found) == 0 {
 		return nil
 	}
 
-	return &Invalid{Subject: subject, Problems: l.Problems()}
-}
-
-// Invalid is everything that is wrong with one subject.
-type Invalid struct {
-	// Subject is what was checked, "stack dev".
-	Subject string
-	// Problems sorted by path.
-	Problems []Problem
-}
-
-// Error is one line a problem.
-func (e *Invalid) Error() string {
-	var b strings.Builder
-	noun := "problems"
-	if len(e.Problems) == 1 {
-		noun = "problem"
-	}
-	fmt.Fprintf(&b, "%s: %d %s", e.Subject, len(e.Problems), noun)
-	for _, p := range e.Problems {
-		b.WriteString("\n  " + p.String())
-	}
-
-	return b.String()
+	return &spec.InvalidError{Subject: subject, Problems: l.Problems()}
 }
 
 // Join puts path elements together: Join("nodes", "work-01") is "nodes.work-01".

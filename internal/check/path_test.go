@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
 func TestPaths(t *testing.T) {
@@ -51,7 +52,7 @@ func TestListIsSortedAndTellsOnce(t *testing.T) {
 	l.Addf("b", "is %s", "wrong")
 	l.Addf("a", "is wrong")
 	l.Addf("b", "is wrong")
-	l.Map(func(p check.Problem) check.Problem {
+	l.Map(func(p spec.Problem) spec.Problem {
 		p.Line = len(p.Path)
 
 		return p

@@ -8,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/talos-proxmox/talos-proxmox/internal/check"
 	"github.com/talos-proxmox/talos-proxmox/internal/image"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
@@ -72,66 +71,4 @@ func TestVariantsHaveFilesOfTheirOwn(t *testing.T) {
 
 	assert.Equal(t, "talos-dev-gpu-v1.12.4-376567988ad3-nocloud-amd64.iso",
 		image.FileName("dev", "gpu", vanilla, version, spec.Image{}))
-}
-
-func TestValidate(t *testing.T) {
-	t.Parallel()
-
-	for name, c := range map[string]struct {
-		image    spec.Image
-		problems []string
-	}{
-		"a good one": {spec.Image{
-			Extensions: []string{"lldp", "qemu-guest-agent"}, Checksum: spec.Ptr("sha256:" + vanilla), Meta: map[string]string{"0xa": "x"},
-			InstallerMirror: spec.Ptr("harbor.example.com:5000/talos"), ISOMirror: spec.Ptr("https://proxy.example.com/"),
-		}, nil},
-		"twice the same": {spec.Image{Extensions: []string{"lldp", "siderolabs/lldpd"}}, []string{
-			"images.default.extensions[1]: siderolabs/lldpd is named twice, first by extensions[0]",
-		}},
-		"meta keys": {spec.Image{Meta: map[string]string{"10": "a", "0xa": "b", "big": "c"}}, []string{
-			`images.default.meta: "0xa" and "10" are the same key`,
-			`images.default.meta: "big" is no META key: write a number up to 255, such as "10" or "0x0a"`,
-		}},
-		"an ISO for arm64": {spec.Image{Arch: spec.Ptr("arm64")}, []string{
-			"images.default.boot: arm64 VMs have no IDE drive to boot an ISO from: set boot to disk",
-		}},
-		"a file beside settings": {spec.Image{SchematicFile: spec.Ptr("agent.yaml"), KernelArgs: []string{"a"}}, []string{
-			"images.default.kernelArgs: cannot stand beside schematicFile: write it in that file",
-		}},
-		"a file with a mistake": {spec.Image{SchematicFile: spec.Ptr("broken.yaml")}, []string{
-			`images.default.schematicFile: decoding schematic file "broken.yaml": yaml: unmarshal errors:` + "\n" +
-				"  line 1: field customisation not found in type image.document",
-		}},
-		"no file": {spec.Image{SchematicFile: spec.Ptr("lost.yaml")}, []string{
-			`images.default.schematicFile: reading schematic file "lost.yaml": no such file`,
-		}},
-		"addresses": {spec.Image{
-			FactoryURL: spec.Ptr("factory.example.com"), ISOMirror: spec.Ptr("proxy"), InstallerMirror: spec.Ptr("https://harbor"),
-		}, []string{
-			`images.default.factoryUrl: "factory.example.com" is no address: write one such as https://factory.example.com`,
-			`images.default.installerMirror: "https://harbor" is no registry: write host and path without a scheme, ` +
-				"such as harbor.example.com/talos",
-			`images.default.isoMirror: "proxy" is no address: write one such as https://factory.example.com`,
-		}},
-		"checksums": {spec.Image{Checksum: spec.Ptr("md5:abc")}, []string{
-			`images.default.checksum: must begin with "sha256:" or "sha512:"`,
-		}},
-		"a short checksum": {spec.Image{Checksum: spec.Ptr("sha256:abc")}, []string{
-			`images.default.checksum: must have 64 hexadecimal digits after "sha256:"`,
-		}},
-		"secure boot with grub": {spec.Image{SecureBoot: spec.Ptr(true), Bootloader: spec.Ptr("grub")}, []string{
-			"images.default.bootloader: secure boot works with sd-boot only, got grub",
-		}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var l check.List
-			image.Validate("images.default", c.image, version, files, &l)
-			var got []string
-			for _, problem := range l.Problems() {
-				got = append(got, problem.String())
-			}
-			assert.Equal(t, c.problems, got)
-		})
-	}
 }

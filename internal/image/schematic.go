@@ -46,7 +46,7 @@ type customization struct {
 }
 
 // Resolve computes the schematic of an image for a Talos version. readFile reads the schematic file,
-// when the image names one, by its path relative to the project directory. What [Validate] reports
+// when the image names one, by its path relative to the project directory. What the rules report
 // is an error here.
 func Resolve(img spec.Image, talosVersion string, readFile func(string) ([]byte, error)) (Schematic, error) {
 	var doc document
@@ -72,9 +72,6 @@ func Resolve(img spec.Image, talosVersion string, readFile func(string) ([]byte,
 		Extensions: slices.Clone(doc.Customization.SystemExtensions.OfficialExtensions),
 	}, nil
 }
-
-// HasExtension says whether the schematic has the extension, named in full.
-func (s Schematic) HasExtension(full string) bool { return slices.Contains(s.Extensions, full) }
 
 func readDocument(path string, readFile func(string) ([]byte, error)) (document, error) {
 	if readFile == nil {
@@ -108,7 +105,7 @@ func buildDocument(img spec.Image, talosVersion string) (document, error) {
 	c.ExtraKernelArgs = slices.Clone(img.KernelArgs)
 
 	for key, value := range img.Meta {
-		number, err := metaKey(key)
+		number, err := MetaKey(key)
 		if err != nil {
 			return document{}, err
 		}
@@ -116,7 +113,7 @@ func buildDocument(img spec.Image, talosVersion string) (document, error) {
 	}
 	slices.SortFunc(c.Meta, func(a, b schematic.MetaValue) int { return int(a.Key) - int(b.Key) })
 
-	if loader := spec.Or(img.Bootloader, autoBootloader); loader != autoBootloader {
+	if loader := spec.Or(img.Bootloader, AutoBootloader); loader != AutoBootloader {
 		c.Bootloader = loader
 	}
 	if img.Overlay != nil {
@@ -132,11 +129,11 @@ func buildDocument(img spec.Image, talosVersion string) (document, error) {
 	return doc, nil
 }
 
-// autoBootloader leaves the choice to the factory, which then has no word of it in the schematic.
-const autoBootloader = "auto"
+// AutoBootloader leaves the choice to the factory, which then has no word of it in the schematic.
+const AutoBootloader = "auto"
 
-// metaKey reads a META key: "10", or "0xa".
-func metaKey(text string) (uint8, error) {
+// MetaKey reads a META key: "10", or "0xa".
+func MetaKey(text string) (uint8, error) {
 	number, err := strconv.ParseUint(strings.ToLower(text), 0, 8)
 	if err != nil {
 		return 0, fmt.Errorf(`%q is no META key: write a number up to 255, such as "10" or "0x0a"`, text)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-package spec
+package rules
 
 import (
 	"slices"
@@ -9,10 +9,11 @@ import (
 	"time"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
 // longestCertificate is how long client certificates live.
-const longestCertificate = Duration(365 * 24 * time.Hour)
+const longestCertificate = spec.Duration(365 * 24 * time.Hour)
 
 // replaceable are the fields whose edit replaces a VM, and which allowReplace can name.
 var replaceable = []string{"*", "efiDisk", "host", "tpm", "vmId"}
@@ -20,7 +21,7 @@ var replaceable = []string{"*", "efiDisk", "host", "tpm", "vmId"}
 // lifecycle checks how a living cluster is changed and what is written beside the outputs.
 func (r *rules) lifecycle() {
 	c := r.c.Lifecycle
-	for name, d := range map[string]*Duration{
+	for name, d := range map[string]*spec.Duration{
 		"readyTimeout": c.ReadyTimeout, "applyTimeout": c.ApplyTimeout, "upgradeTimeout": c.UpgradeTimeout,
 		"drainTimeout": c.DrainTimeout, "kubeconfigRenewal": c.KubeconfigRenewal,
 	} {
@@ -98,7 +99,7 @@ func (r *rules) output() {
 	}
 }
 
-func (r *rules) store(s CredentialStore) {
+func (r *rules) store(s spec.CredentialStore) {
 	if s.KubeconfigName == nil && s.TalosconfigName == nil {
 		r.l.Addf("output.store", "needs kubeconfigName or talosconfigName")
 	}

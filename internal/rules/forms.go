@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-package spec
+package rules
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"net/url"
 	"path"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,6 +18,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
 // The forms that names and values have to have.
@@ -86,14 +89,14 @@ func inProject(p string) bool {
 }
 
 // isYAMLMap says whether text is a YAML mapping.
-func isYAMLMap(text Text) bool {
+func isYAMLMap(text spec.Text) bool {
 	var m map[string]any
 
 	return yaml.Unmarshal([]byte(text), &m) == nil && m != nil
 }
 
 // isYAML says whether text is YAML, of one document or more.
-func isYAML(text Text) bool {
+func isYAML(text spec.Text) bool {
 	decoder := yaml.NewDecoder(strings.NewReader(string(text)))
 	some := false
 	for {
@@ -195,3 +198,6 @@ func isPrivateKey(text string) bool {
 
 	return err == nil
 }
+
+// sortedKeys returns a map's keys in order.
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-package spec
+package rules
 
 import (
 	"slices"
 	"strings"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
 const nameRule = "is no host name: use up to 63 lower-case letters, digits and dashes, beginning and ending with a letter or digit"
 
 // node checks one node.
-func (r *rules) node(n NamedNode) {
+func (r *rules) node(n spec.NamedNode) {
 	at := nodePath(n)
 	if !labelForm.MatchString(n.Name) {
 		r.l.Addf(at, "%q %s", n.Name, nameRule)
@@ -44,7 +45,7 @@ func (r *rules) node(n NamedNode) {
 }
 
 // identity checks where the VM runs and under which id.
-func (r *rules) identity(at string, n NamedNode) {
+func (r *rules) identity(at string, n spec.NamedNode) {
 	switch {
 	case n.Host == nil:
 		r.l.Addf(at+".host", "is required, since there is neither proxmox.defaultHost nor a host in proxmox.hosts")
@@ -58,7 +59,7 @@ func (r *rules) identity(at string, n NamedNode) {
 	if n.VMID != nil {
 		return
 	}
-	if _, numbered := NumberOf(n.Name); numbered {
+	if _, numbered := spec.NumberOf(n.Name); numbered {
 		r.l.Addf(at+".vmId", "is required, since there is no cluster.vmIdBase: set one of them")
 	} else {
 		r.l.Addf(at+".vmId", "is required, since the name has no number at its end that could give it one")
@@ -66,7 +67,7 @@ func (r *rules) identity(at string, n NamedNode) {
 }
 
 // kubernetesNode checks what the node says of itself in Talos and Kubernetes.
-func (r *rules) kubernetesNode(at string, n NamedNode) {
+func (r *rules) kubernetesNode(at string, n spec.NamedNode) {
 	keysMatch(r, at+".labels", n.Labels, qualified, "is no key of a Kubernetes label")
 	for _, key := range sortedKeys(n.Labels) {
 		if !isLabelValue(n.Labels[key]) {

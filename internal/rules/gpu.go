@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-package spec
+package rules
 
 import (
 	"regexp"
@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
 // pciIDForm is vendor and device.
@@ -28,7 +29,7 @@ var gpuExtensions = map[string][][]string{
 }
 
 // gpu checks passed-through PCI devices and that a GPU's bundle is complete.
-func (r *rules) gpu(at string, n NamedNode) {
+func (r *rules) gpu(at string, n spec.NamedNode) {
 	if n.GPU == nil {
 		return
 	}
@@ -76,13 +77,13 @@ func hasKey[V any](m map[string]V, key string) bool {
 }
 
 // gpuBundle checks that the image brings the drivers.
-func (r *rules) gpuBundle(at string, n NamedNode, g GPU) {
+func (r *rules) gpuBundle(at string, n spec.NamedNode, g spec.GPU) {
 	img := r.c.Image(n)
 	if g.Vendor == nil || img.SchematicFile != nil {
 		return
 	}
 	for _, group := range gpuExtensions[*g.Vendor] {
-		if !slices.ContainsFunc(group, func(short string) bool { return hasExtension(img, "siderolabs/"+short) }) {
+		if !slices.ContainsFunc(group, func(short string) bool { return spec.HasExtension(img, "siderolabs/"+short) }) {
 			r.l.Addf(at+".vendor",
 				"is %s, and image %s has none of its extensions %s: add one", *g.Vendor, *n.Node.Image, strings.Join(group, ", "))
 		}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-package spec
+package rules
 
 import (
 	"encoding/pem"
@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
 // talosRoles are what pods may ask of the Talos API.
@@ -57,7 +58,7 @@ func (r *rules) talos() {
 	r.patches("talos.patches.worker", t.Patches.Worker)
 }
 
-func (r *rules) machineFile(name string, f MachineFile) {
+func (r *rules) machineFile(name string, f spec.MachineFile) {
 	at := check.Key("talos.files", name)
 	if !path.IsAbs(name) || path.Clean(name) != name {
 		r.l.Addf(at, "%q is no path on a node: write it from / on", name)
@@ -68,21 +69,21 @@ func (r *rules) machineFile(name string, f MachineFile) {
 }
 
 // certificate checks a CA certificate.
-func (r *rules) certificate(path string, ca *Text) {
+func (r *rules) certificate(path string, ca *spec.Text) {
 	if ca != nil && !isCertificate(*ca) {
 		r.l.Addf(path, "is not a CA certificate: give it in PEM form, -----BEGIN CERTIFICATE-----")
 	}
 }
 
 // isCertificate says whether text begins with a PEM certificate.
-func isCertificate(text Text) bool {
+func isCertificate(text spec.Text) bool {
 	block, _ := pem.Decode([]byte(text))
 
 	return block != nil && block.Type == "CERTIFICATE"
 }
 
 // encryption checks where a key comes from.
-func (r *rules) encryption(path string, e *Encryption) {
+func (r *rules) encryption(path string, e *spec.Encryption) {
 	if e == nil {
 		return
 	}
@@ -114,7 +115,7 @@ func (r *rules) encryption(path string, e *Encryption) {
 }
 
 // patches checks a list of patches; what they do is checked with the rendered configuration.
-func (r *rules) patches(path string, patches []Patch) {
+func (r *rules) patches(path string, patches []spec.Patch) {
 	for i, p := range patches {
 		at := check.Index(path, i)
 		switch {
@@ -143,14 +144,14 @@ func (r *rules) registries() {
 					"%q is no endpoint: write an URL such as https://harbor.example.com/v2/dh", endpoint)
 			}
 		}
-		if len(reg.Endpoints) == 0 && (Or(reg.OverridePath, false) || Or(reg.SkipFallback, false)) {
+		if len(reg.Endpoints) == 0 && (spec.Or(reg.OverridePath, false) || spec.Or(reg.SkipFallback, false)) {
 			r.l.Addf(at+".endpoints", "is required where overridePath or skipFallback is set: name the mirrors")
 		}
 		r.registryAuth(at, reg)
 	}
 }
 
-func (r *rules) registryAuth(at string, reg Registry) {
+func (r *rules) registryAuth(at string, reg spec.Registry) {
 	switch {
 	case reg.Password != nil && reg.Token != nil:
 		r.l.Addf(at+".token", "stands beside a password: keep one of them")
@@ -158,7 +159,7 @@ func (r *rules) registryAuth(at string, reg Registry) {
 		r.l.Addf(at, "needs username and password together")
 	}
 	r.certificate(at+".ca", reg.CA)
-	if reg.CA != nil && Or(reg.Insecure, false) {
+	if reg.CA != nil && spec.Or(reg.Insecure, false) {
 		r.l.Addf(at+".insecure", "makes the ca pointless: keep one of them")
 	}
 }

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-package spec
+package rules
 
 import (
 	"strings"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
 // hosts checks what the nodes on one host share: control planes, memory, PCI devices.
 func (r *rules) hosts() {
-	controlPlanes := map[string][]NamedNode{}
-	memory := map[string]MiB{}
+	controlPlanes := map[string][]spec.NamedNode{}
+	memory := map[string]spec.MiB{}
 	devices := map[string]string{}
 	for _, n := range r.c.Nodes {
 		if n.Host == nil {
@@ -44,7 +45,7 @@ func (r *rules) hosts() {
 }
 
 // spread records control planes that share a host while another host has none.
-func (r *rules) spread(controlPlanes map[string][]NamedNode) {
+func (r *rules) spread(controlPlanes map[string][]spec.NamedNode) {
 	var free []string
 	for _, host := range sortedKeys(r.c.Proxmox.Hosts) {
 		if len(controlPlanes[host]) == 0 {

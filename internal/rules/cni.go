@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-package spec
+package rules
 
 import (
 	"net/netip"
@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
 // cni checks the pod network.
@@ -43,16 +44,16 @@ func (r *rules) cni() {
 }
 
 // ciliumJob checks what the Cilium CLI can be told of a chart.
-func (r *rules) ciliumJob(c Cilium) {
+func (r *rules) ciliumJob(c spec.Cilium) {
 	if *c.Install != "job" {
 		return
 	}
 	const at, instead = "cni.cilium.chart.", "set cni.cilium.install to chart"
-	if repository := Or(c.Chart.Repository, ""); repository != "" && !strings.Contains(repository, "://") {
+	if repository := spec.Or(c.Chart.Repository, ""); repository != "" && !strings.Contains(repository, "://") {
 		r.l.Addf(at+"repository", "%s is a path in the project, which the install Job cannot read: "+
 			"write https://… or oci://…, or %s", repository, instead)
 	}
-	if Or(c.Chart.Name, "cilium") != "cilium" {
+	if spec.Or(c.Chart.Name, "cilium") != "cilium" {
 		r.l.Addf(at+"name", "the install Job installs the chart cilium alone: remove it, or %s", instead)
 	}
 	if c.Chart.Digest != nil {
@@ -64,7 +65,7 @@ func (r *rules) ciliumJob(c Cilium) {
 }
 
 // gatewayAPI checks the definitions' version, and what stands in front of the API servers.
-func (r *rules) gatewayAPI(c Cilium, g GatewayAPI) {
+func (r *rules) gatewayAPI(c spec.Cilium, g spec.GatewayAPI) {
 	const at = "cni.cilium.gatewayApi"
 	if g.Version != nil {
 		r.chartVersion(at+".version", g.Version)
@@ -91,13 +92,13 @@ func (r *rules) gatewayAPI(c Cilium, g GatewayAPI) {
 }
 
 // inPools says whether one of the pools has the address.
-func inPools(pools map[string]CiliumPool, a netip.Addr) bool {
+func inPools(pools map[string]spec.CiliumPool, a netip.Addr) bool {
 	for _, p := range pools {
-		if network, err := netip.ParsePrefix(Or(p.CIDR, "")); err == nil && network.Contains(a) {
+		if network, err := netip.ParsePrefix(spec.Or(p.CIDR, "")); err == nil && network.Contains(a) {
 			return true
 		}
-		start, errStart := netip.ParseAddr(Or(p.Start, ""))
-		stop, errStop := netip.ParseAddr(Or(p.Stop, ""))
+		start, errStart := netip.ParseAddr(spec.Or(p.Start, ""))
+		stop, errStop := netip.ParseAddr(spec.Or(p.Stop, ""))
 		if errStart == nil && errStop == nil && start.Is4() == a.Is4() && !a.Less(start) && !stop.Less(a) {
 			return true
 		}
@@ -107,7 +108,7 @@ func inPools(pools map[string]CiliumPool, a netip.Addr) bool {
 }
 
 // announcements checks who announces which LoadBalancer addresses.
-func (r *rules) announcements(c Cilium) {
+func (r *rules) announcements(c spec.Cilium) {
 	if c.L2 != nil {
 		for i, expression := range c.L2.Interfaces {
 			if _, err := regexp.Compile(expression); err != nil || expression == "" {
@@ -128,13 +129,13 @@ func (r *rules) otherCNI() {
 		r.l.Addf("cni.cilium", "is written while cni.name is %s: set cni.name to cilium, or remove it", *r.c.CNI.Name)
 	}
 	m := r.c.Manifests
-	if *r.c.CNI.Name == "none" && len(m.Inline)+len(m.Charts)+len(m.Extra) == 0 && !Or(r.c.Lifecycle.SkipKubernetesChecks, false) {
+	if *r.c.CNI.Name == "none" && len(m.Inline)+len(m.Charts)+len(m.Extra) == 0 && !spec.Or(r.c.Lifecycle.SkipKubernetesChecks, false) {
 		r.l.Addf("cni.name", "is none and no manifest brings a pod network, so that nodes never get ready: "+
 			"add one under manifests, or set lifecycle.skipKubernetesChecks to true")
 	}
 }
 
-func (r *rules) bgp(b *CiliumBGP) {
+func (r *rules) bgp(b *spec.CiliumBGP) {
 	if b == nil {
 		return
 	}
@@ -151,7 +152,7 @@ func (r *rules) bgp(b *CiliumBGP) {
 }
 
 // pool checks a pool of LoadBalancer addresses: its form, and that none of them is in use.
-func (r *rules) pool(path string, p CiliumPool) {
+func (r *rules) pool(path string, p spec.CiliumPool) {
 	switch {
 	case p.CIDR != nil && (p.Start != nil || p.Stop != nil):
 		r.l.Addf(path, "has a cidr beside start or stop: keep one of the two forms")
@@ -186,7 +187,7 @@ func (r *rules) pool(path string, p CiliumPool) {
 func (r *rules) poolFree(path string, start, stop netip.Addr) {
 	within := func(a netip.Addr) bool { return a.Is4() == start.Is4() && !a.Less(start) && !stop.Less(a) }
 	r.poolBesideNodes(path, within)
-	if vip, err := netip.ParseAddr(Or(r.c.Cluster.VIP, "")); err == nil && within(vip) {
+	if vip, err := netip.ParseAddr(spec.Or(r.c.Cluster.VIP, "")); err == nil && within(vip) {
 		r.l.Addf(path, "holds %s, the cluster's VIP: choose addresses that nothing has", vip)
 	}
 	for _, texts := range [][]string{r.c.Cluster.PodSubnets, r.c.Cluster.ServiceSubnets} {
@@ -208,7 +209,7 @@ func (r *rules) poolBesideNodes(path string, within func(netip.Addr) bool) {
 		}
 		for _, d := range n.Devices() {
 			for _, g := range []*string{d.Gateway, d.Gateway6} {
-				if a, err := netip.ParseAddr(Or(g, "")); err == nil && within(a) {
+				if a, err := netip.ParseAddr(spec.Or(g, "")); err == nil && within(a) {
 					r.l.Addf(path, "holds %s, a gateway: choose addresses that nothing has", a)
 				}
 			}
@@ -228,9 +229,9 @@ func lastOf(p netip.Prefix) netip.Addr {
 }
 
 // chart checks where a chart comes from.
-func (r *rules) chart(path string, c Chart) {
+func (r *rules) chart(path string, c spec.Chart) {
 	remote := true
-	switch repository := Or(c.Repository, ""); {
+	switch repository := spec.Or(c.Repository, ""); {
 	case c.Repository == nil:
 		r.l.Addf(path+".repository", "is required: write an URL, oci://… or a path in the project")
 	case strings.Contains(repository, "://"):
@@ -288,13 +289,13 @@ func (r *rules) manifests() {
 	if len(m.ExtraHeaders) > 0 && len(m.Extra) == 0 {
 		r.l.Addf("manifests.extraHeaders", "is for the URLs under extra, and there are none: remove it")
 	}
-	if d := m.CoreDNS; d != nil && Or(d.Disabled, false) && (d.Image != nil || d.Corefile != nil) {
+	if d := m.CoreDNS; d != nil && spec.Or(d.Disabled, false) && (d.Image != nil || d.Corefile != nil) {
 		r.l.Addf("manifests.coreDns.disabled", "is true while other settings of CoreDNS are written: remove one of them")
 	}
 }
 
 // inlineManifests checks manifests that stand in the file, or beside it.
-func (r *rules) inlineManifests(m Manifests) {
+func (r *rules) inlineManifests(m spec.Manifests) {
 	for _, name := range sortedKeys(m.Inline) {
 		manifest := m.Inline[name]
 		at := check.Key("manifests.inline", name)

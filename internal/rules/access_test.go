@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-package spec_test
+package rules_test
 
 import (
 	"testing"
@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/internal/rules"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -45,7 +46,7 @@ func TestCheckAccess(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var l check.List
-			c.settings.CheckAccess(func(name string) string { return c.env[name] }, &l)
+			rules.CheckAccess(c.settings, func(name string) string { return c.env[name] }, &l)
 			var got []string
 			for _, p := range l.Problems() {
 				got = append(got, p.Path+": "+p.Message)

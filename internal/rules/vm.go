@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-package spec
+package rules
 
 import (
 	"regexp"
 	"slices"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
 // Floors below which Talos refuses to run, or cannot.
 const (
-	ControlPlaneMemory = MiB(2048)
-	WorkerMemory       = MiB(1024)
-	OSDiskSize         = GiB(10)
+	ControlPlaneMemory = spec.MiB(2048)
+	WorkerMemory       = spec.MiB(1024)
+	OSDiskSize         = spec.GiB(10)
 )
 
 // tooOld are CPU types without the instructions Talos needs (x86-64-v2).
@@ -30,7 +31,7 @@ var (
 	usbForm     = regexp.MustCompile(`^([0-9a-f]{4}:[0-9a-f]{4}|[0-9]+-[0-9]+(\.[0-9]+)*)$`)
 )
 
-func (r *rules) processor(at string, n NamedNode) {
+func (r *rules) processor(at string, n spec.NamedNode) {
 	switch {
 	case slices.Contains(tooOld, *n.CPUType):
 		r.l.Addf(at+".cpuType", "%s lacks instructions that Talos needs (x86-64-v2): use x86-64-v2-AES or host", *n.CPUType)
@@ -44,10 +45,10 @@ func (r *rules) processor(at string, n NamedNode) {
 		}
 		r.onlyRoot(at + ".cpuAffinity")
 	}
-	if limit, cores := Or(n.CPULimit, 0), *n.CPU**n.Sockets; limit > cores {
+	if limit, cores := spec.Or(n.CPULimit, 0), *n.CPU**n.Sockets; limit > cores {
 		r.l.Addf(at+".cpuLimit", "%d is more than the VM's %d cores: lower it, or remove it", limit, cores)
 	}
-	var sum MiB
+	var sum spec.MiB
 	for i, numa := range n.NUMANodes {
 		path := check.Index(at+".numaNodes", i)
 		if !cpuListForm.MatchString(numa.CPUs) {
@@ -69,7 +70,7 @@ func (r *rules) processor(at string, n NamedNode) {
 	}
 }
 
-func (r *rules) memory(at string, n NamedNode) {
+func (r *rules) memory(at string, n spec.NamedNode) {
 	memory := *n.Memory
 	// A worker's floor is the field's least value.
 	if n.IsControlPlane() && memory >= WorkerMemory && memory < ControlPlaneMemory {
@@ -92,7 +93,7 @@ func (r *rules) memory(at string, n NamedNode) {
 		r.onlyRoot(at + ".sharedMemory")
 	}
 	if n.Hugepages == nil {
-		if Or(n.KeepHugepages, false) {
+		if spec.Or(n.KeepHugepages, false) {
 			r.l.Addf(at+".keepHugepages", "needs hugepages: set them, or remove it")
 		}
 
@@ -102,12 +103,12 @@ func (r *rules) memory(at string, n NamedNode) {
 	if !*n.NUMA {
 		r.l.Addf(at+".hugepages", "need numa: set it to true")
 	}
-	if size := map[string]MiB{"2": 2, "1024": 1024}[*n.Hugepages]; size > 0 && memory%size != 0 {
+	if size := map[string]spec.MiB{"2": 2, "1024": 1024}[*n.Hugepages]; size > 0 && memory%size != 0 {
 		r.l.Addf(at+".memory", "%d MiB is no multiple of the huge pages' %d MiB", memory, size)
 	}
 }
 
-func (r *rules) firmware(at string, n NamedNode) {
+func (r *rules) firmware(at string, n spec.NamedNode) {
 	ovmf := *n.BIOS == "ovmf"
 	if n.EFIDisk != nil {
 		if !ovmf {
@@ -121,23 +122,23 @@ func (r *rules) firmware(at string, n NamedNode) {
 		r.datastore(at+".tpm.datastore", n.TPM.Datastore)
 	}
 	img := r.c.Image(n)
-	if Or(img.SecureBoot, false) {
+	if spec.Or(img.SecureBoot, false) {
 		if !ovmf {
 			r.l.Addf(at+".bios", "is %s, and image %s has secure boot: set bios to ovmf", *n.BIOS, *n.Node.Image)
-		} else if Or(n.EFIDisk.PreEnrolledKeys, false) {
+		} else if spec.Or(n.EFIDisk.PreEnrolledKeys, false) {
 			r.l.Addf(at+".efiDisk.preEnrolledKeys", "enrols Microsoft's keys, with which Talos does not boot: set it to false")
 		}
 	}
-	if Or(img.Arch, "amd64") == "arm64" && !ovmf {
+	if spec.Or(img.Arch, "amd64") == "arm64" && !ovmf {
 		r.l.Addf(at+".bios", "is %s, and image %s is for arm64: set bios to ovmf", *n.BIOS, *n.Node.Image)
 	}
 }
 
 // guest checks the agent, display, start and the rest of the VM.
-func (r *rules) guest(at string, n NamedNode) {
-	if img := r.c.Image(n); *n.Agent && img.SchematicFile == nil && !hasExtension(img, AgentExtension) {
+func (r *rules) guest(at string, n spec.NamedNode) {
+	if img := r.c.Image(n); *n.Agent && img.SchematicFile == nil && !spec.HasExtension(img, spec.AgentExtension) {
 		r.l.Addf(at+".agent",
-			"is true, and image %s has no %s: add the extension, or set agent to false", *n.Node.Image, AgentExtension)
+			"is true, and image %s has no %s: add the extension, or set agent to false", *n.Node.Image, spec.AgentExtension)
 	}
 	r.positive(at+".agentTimeout", n.AgentTimeout)
 	r.each(at+".tags", n.Tags, tagForm.MatchString, tagRule)
@@ -160,7 +161,7 @@ func (r *rules) guest(at string, n NamedNode) {
 }
 
 // rootOptions checks options that an API token cannot set.
-func (r *rules) rootOptions(at string, n NamedNode) {
+func (r *rules) rootOptions(at string, n spec.NamedNode) {
 	if n.KVMArguments != nil {
 		r.onlyRoot(at + ".kvmArguments")
 	}
@@ -172,7 +173,7 @@ func (r *rules) rootOptions(at string, n NamedNode) {
 	}
 }
 
-func (r *rules) display(at string, n NamedNode) {
+func (r *rules) display(at string, n spec.NamedNode) {
 	if v := n.VGA; v != nil {
 		if v.Memory != nil && (*v.Type == "none" || len(*v.Type) == 7 && (*v.Type)[:6] == "serial") {
 			r.l.Addf(at+".vga.memory", "is for a display, and the type is %s: remove it", *v.Type)
@@ -183,7 +184,7 @@ func (r *rules) display(at string, n NamedNode) {
 	}
 }
 
-func (r *rules) usb(at string, n NamedNode) {
+func (r *rules) usb(at string, n spec.NamedNode) {
 	for i, u := range n.USB {
 		path := check.Index(at+".usb", i)
 		switch {

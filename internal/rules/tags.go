@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-package spec
+package rules
 
 import (
 	"fmt"
@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
 // checkTags records every value below v that breaks the enum, min and max tags of its field, and
@@ -22,19 +23,19 @@ func checkTags(path string, v reflect.Value, l *check.List) {
 			checkTags(path, v.Elem(), l)
 		}
 	case reflect.Struct:
-		if !plainStruct(v.Type()) {
+		if !spec.HoldsSettings(v.Type()) {
 			return
 		}
 		checkFields(path, v, l)
 	case reflect.Map:
-		if !holdsSettings(v.Type().Elem()) {
+		if !spec.HoldsSettings(v.Type().Elem()) {
 			return
 		}
 		for it := v.MapRange(); it.Next(); {
 			checkTags(check.Key(path, it.Key().String()), it.Value(), l)
 		}
 	case reflect.Slice:
-		if !holdsSettings(v.Type().Elem()) {
+		if !spec.HoldsSettings(v.Type().Elem()) {
 			return
 		}
 		for i := range v.Len() {
@@ -44,34 +45,25 @@ func checkTags(path string, v reflect.Value, l *check.List) {
 }
 
 func checkFields(path string, v reflect.Value, l *check.List) {
-	for _, f := range Fields(v.Type()) {
+	for _, f := range spec.Fields(v.Type()) {
 		field := v.FieldByIndex(f.Index)
 		if f.Required && field.IsZero() {
 			l.Addf(check.Join(path, f.Name), "is required")
 
 			continue
 		}
-		if message := f.CheckValue(field); message != "" {
+		if message := CheckValue(f, field); message != "" {
 			l.Addf(check.Join(path, f.Name), "%s", message)
 		}
-		if !field.IsZero() && holdsBlocks(f.Type) {
+		if !field.IsZero() && spec.HoldsBlocks(f.Type) {
 			checkTags(check.Join(path, f.Name), field, l)
 		}
 	}
 }
 
-// holdsBlocks says whether there are settings below a value of the type.
-func holdsBlocks(t reflect.Type) bool {
-	for t.Kind() == reflect.Map || t.Kind() == reflect.Slice {
-		t = t.Elem()
-	}
-
-	return t.Kind() == reflect.Struct
-}
-
 // CheckValue says what is wrong with the field's value by its enum, min and max tags, or "" when
 // nothing is. A nil pointer is fine; text must not be empty.
-func (f Field) CheckValue(v reflect.Value) string {
+func CheckValue(f spec.Field, v reflect.Value) string {
 	if v.Kind() == reflect.Pointer {
 		if v.IsNil() {
 			return ""
@@ -96,20 +88,20 @@ func (f Field) CheckValue(v reflect.Value) string {
 			return message
 		}
 	case reflect.Int:
-		return f.checkNumber(v.Int())
+		return checkNumber(f, v.Int())
 	}
 
 	return ""
 }
 
-func (f Field) checkNumber(n int64) string {
+func checkNumber(f spec.Field, n int64) string {
 	if f.Enum != nil && !slices.Contains(f.Enum, strconv.FormatInt(n, 10)) {
 		return fmt.Sprintf("%d is not one of %s", n, strings.Join(f.Enum, ", "))
 	}
-	if least, err := strconv.ParseInt(f.min, 10, 64); err == nil && n < least {
+	if least, err := strconv.ParseInt(f.Min, 10, 64); err == nil && n < least {
 		return fmt.Sprintf("%d is too small: the least is %d", n, least)
 	}
-	if most, err := strconv.ParseInt(f.max, 10, 64); err == nil && n > most {
+	if most, err := strconv.ParseInt(f.Max, 10, 64); err == nil && n > most {
 		return fmt.Sprintf("%d is too large: the most is %d", n, most)
 	}
 

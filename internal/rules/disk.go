@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-package spec
+package rules
 
 import (
 	"path"
 	"strings"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
 // lastUnit is the highest slot of each bus, and maxDisks how many disks the provider can attach.
@@ -16,7 +17,7 @@ var lastUnit = map[string]int{"scsi": 30, "virtio": 15, "sata": 5}
 const maxDisks = 14
 
 // disks checks the OS disk and the data disks.
-func (r *rules) disks(at string, n NamedNode) {
+func (r *rules) disks(at string, n spec.NamedNode) {
 	if size := *n.OSDisk.Size; size < OSDiskSize {
 		r.l.Addf(at+".osDisk.size", "%d GiB is too small for Talos: use at least %d GiB", size, OSDiskSize)
 	}
@@ -41,7 +42,7 @@ func (r *rules) disks(at string, n NamedNode) {
 }
 
 // dataDisks checks the data disks, and that no two have what only one can have.
-func (r *rules) dataDisks(at string, n NamedNode) {
+func (r *rules) dataDisks(at string, n spec.NamedNode) {
 	kept := false
 	slots := map[string]string{n.OSDisk.Interface(): "osDisk"}
 	mounts, serials := map[string]string{}, map[string]string{}
@@ -83,7 +84,7 @@ func (r *rules) clash(path string, taken map[string]string, what, name, kind str
 
 // slotsSaid demands unit numbers where there are several data disks: by name alone, a new disk would
 // move the others to other slots.
-func (r *rules) slotsSaid(at string, n NamedNode) {
+func (r *rules) slotsSaid(at string, n spec.NamedNode) {
 	said, ok := r.said.Node(n.Name)
 	if !ok || len(said.Disks) < 2 {
 		return
@@ -97,7 +98,7 @@ func (r *rules) slotsSaid(at string, n NamedNode) {
 }
 
 // disk checks one disk by itself.
-func (r *rules) disk(at string, n NamedNode, d Disk) {
+func (r *rules) disk(at string, n spec.NamedNode, d spec.Disk) {
 	bus := *d.Type
 	if last, ok := lastUnit[bus]; ok && *d.UnitNumber > last {
 		r.l.Addf(at+".unitNumber", "%d is too large: the last slot on %s is %d", *d.UnitNumber, bus, last)
@@ -106,7 +107,7 @@ func (r *rules) disk(at string, n NamedNode, d Disk) {
 	r.bus(at, n, d, bus)
 	if d.Serial != nil && !serialForm.MatchString(*d.Serial) {
 		r.l.Addf(at+".serial",
-			"%q is no serial number: use up to %d letters, digits, dots, dashes and underscores", *d.Serial, maxSerial)
+			"%q is no serial number: use up to %d letters, digits, dots, dashes and underscores", *d.Serial, spec.MaxSerial)
 	}
 	if m := d.Mountpoint; m != nil && (path.Clean(*m) != *m || !strings.HasPrefix(*m, "/var/")) {
 		r.l.Addf(at+".mountpoint", "%q cannot be mounted: Talos mounts disks below /var/ only", *m)
@@ -114,7 +115,7 @@ func (r *rules) disk(at string, n NamedNode, d Disk) {
 }
 
 // bus checks what only some buses can do.
-func (r *rules) bus(at string, n NamedNode, d Disk, bus string) {
+func (r *rules) bus(at string, n spec.NamedNode, d spec.Disk, bus string) {
 	if *d.Iothread && bus == "scsi" && *n.SCSIHardware != "virtio-scsi-single" {
 		r.l.Addf(at+".iothread", "needs scsiHardware virtio-scsi-single, and it is %s: change one of them", *n.SCSIHardware)
 	}

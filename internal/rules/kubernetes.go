@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-package spec
+package rules
 
 import (
 	"net/netip"
@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
 const flagRule = "is no flag: write it without dashes in front, such as event-ttl"
@@ -26,7 +27,7 @@ func (r *rules) kubernetes() {
 	r.kubelet(*k.Kubelet)
 	r.selected("kubernetes.etcd.advertisedSubnets", k.Etcd.AdvertisedSubnets)
 
-	replaces := r.c.UsesCilium() && Or(r.c.CNI.Cilium.KubeProxyReplacement, true)
+	replaces := r.c.UsesCilium() && spec.Or(r.c.CNI.Cilium.KubeProxyReplacement, true)
 	switch enabled := *k.Proxy.Enabled; {
 	case enabled && replaces:
 		r.l.Addf(
@@ -43,12 +44,12 @@ func (r *rules) kubernetes() {
 	}
 }
 
-func (r *rules) component(path string, c Component) {
+func (r *rules) component(path string, c spec.Component) {
 	keysMatch(r, path+".extraArgs", c.ExtraArgs, flagForm.MatchString, flagRule)
 	keysMatch(r, path+".env", c.Env, variableForm.MatchString, "is no name of an environment variable")
 }
 
-func (r *rules) apiServer(a APIServer) {
+func (r *rules) apiServer(a spec.APIServer) {
 	if a.OIDC != nil {
 		if _, ok := webURL(a.OIDC.IssuerURL, "https"); !ok {
 			r.l.Addf(
@@ -67,14 +68,14 @@ func (r *rules) apiServer(a APIServer) {
 				"is not the configuration of an admission plugin: write YAML")
 		}
 	}
-	if _, ok := a.AdmissionPlugins["PodSecurity"]; ok && Or(a.DisablePodSecurity, false) {
+	if _, ok := a.AdmissionPlugins["PodSecurity"]; ok && spec.Or(a.DisablePodSecurity, false) {
 		r.l.Addf(
 			"kubernetes.apiServer.disablePodSecurity",
 			"is true while admissionPlugins configures PodSecurity: remove one of them")
 	}
 }
 
-func (r *rules) kubelet(k Kubelet) {
+func (r *rules) kubelet(k spec.Kubelet) {
 	if k.ExtraConfig != nil && !isYAMLMap(*k.ExtraConfig) {
 		r.l.Addf("kubernetes.kubelet.extraConfig", "is not a block of KubeletConfiguration fields: write YAML")
 	}
@@ -86,7 +87,7 @@ func (r *rules) kubelet(k Kubelet) {
 		r.each(at, k.ExtraMounts[destination], flagForm.MatchString, "is no mount option such as bind, rshared or rw")
 	}
 	r.addresses("kubernetes.kubelet.clusterDns", k.ClusterDNS)
-	if k.CertificateApprover != nil && !Or(k.RotateServerCertificates, false) {
+	if k.CertificateApprover != nil && !spec.Or(k.RotateServerCertificates, false) {
 		r.l.Addf("kubernetes.kubelet.certificateApprover",
 			"is for rotateServerCertificates, which is off: set it to true, or remove the approver")
 	}

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-package spec
+package rules
 
 import (
 	"net"
 	"net/netip"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
 // maxDevices is how many network devices a VM can have.
 const maxDevices = 32
 
 // networks checks the network devices of a node.
-func (r *rules) networks(at string, n NamedNode) {
+func (r *rules) networks(at string, n spec.NamedNode) {
 	if len(n.Networks) == 0 {
 		r.l.Addf(at+".networks", "is required: name at least one network with the node's address")
 
@@ -56,7 +57,7 @@ func (r *rules) onlyGateway(path, name string, gateway *string, seen map[string]
 }
 
 // device checks the virtual card.
-func (r *rules) device(path string, d Network) {
+func (r *rules) device(path string, d spec.Network) {
 	if !bridgeForm.MatchString(*d.Bridge) {
 		r.l.Addf(path+".bridge",
 			"%q is no bridge of Proxmox such as vmbr0: use up to 15 letters, digits, dots, dashes and "+
@@ -81,7 +82,7 @@ func (r *rules) device(path string, d Network) {
 }
 
 // addressing checks addresses, gateways and routes of one card.
-func (r *rules) addressing(path string, d Network) {
+func (r *rules) addressing(path string, d spec.Network) {
 	r.family(path, "", d.Address, d.Subnet, d.Gateway, false)
 	r.family(path, "6", d.Address6, d.Subnet6, d.Gateway6, true)
 	if *d.DHCP && d.Address != nil {
@@ -128,7 +129,7 @@ func (r *rules) family(path, suffix string, address, subnet, gateway *string, si
 	}
 	var own netip.Prefix
 	if address != nil {
-		p, err := prefixOf(*address, Or(subnet, ""))
+		p, err := spec.ParsePrefix(*address, spec.Or(subnet, ""))
 		if err != nil {
 			r.l.Addf(path+".address"+suffix, "%s", err)
 

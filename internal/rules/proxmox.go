@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-package spec
+package rules
 
 import (
 	"regexp"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
 var (
@@ -40,7 +41,7 @@ func (r *rules) proxmox() {
 	}
 }
 
-func (r *rules) credentials(p Proxmox) {
+func (r *rules) credentials(p spec.Proxmox) {
 	if p.APIToken != nil && !tokenForm.MatchString(p.APIToken.Reveal()) {
 		r.l.Addf("proxmox.apiToken", "is not a token: write user@realm!name=uuid")
 	}
@@ -72,7 +73,7 @@ func (r *rules) ssh() {
 	if s == nil {
 		return
 	}
-	if s.PrivateKey == nil && s.Password == nil && !Or(s.Agent, false) {
+	if s.PrivateKey == nil && s.Password == nil && !spec.Or(s.Agent, false) {
 		r.l.Addf("proxmox.ssh", "needs a privateKey, a password, or agent: true")
 	}
 	if s.PrivateKey != nil && !isPrivateKey(s.PrivateKey.Reveal()) {
@@ -118,7 +119,7 @@ func (r *rules) onlyRoot(path string) {
 }
 
 // image checks what an image shares with the rest; package image checks it alone.
-func (r *rules) image(path string, img Image) {
+func (r *rules) image(path string, img spec.Image) {
 	r.datastore(path+".datastore", img.Datastore)
 	if img.DatastoreHost != nil && len(r.c.Proxmox.Hosts) > 0 {
 		r.knownHost(path+".datastoreHost", *img.DatastoreHost)

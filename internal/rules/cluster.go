@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-package spec
+package rules
 
 import (
 	"net/netip"
@@ -9,6 +9,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
 // cluster checks what all nodes share, network ranges apart.
@@ -31,14 +32,14 @@ func (r *rules) cluster() {
 	if c.SecretsBundle != nil && !isBundle(c.SecretsBundle.Reveal()) {
 		r.l.Addf("cluster.secretsBundle", "is not a secrets bundle: give the YAML that `talosctl gen secrets` writes")
 	}
-	if Or(c.Adopted, false) && c.SecretsBundle == nil {
+	if spec.Or(c.Adopted, false) && c.SecretsBundle == nil {
 		r.l.Addf("cluster.secretsBundle", "is required for an adopted cluster: give the secrets it was made with")
 	}
 	r.controlPlanes()
 }
 
 // names checks the names and addresses that nodes and certificates carry.
-func (r *rules) names(c Cluster) {
+func (r *rules) names(c spec.Cluster) {
 	if !domainForm.MatchString(*c.DNSDomain) {
 		r.l.Addf("cluster.dnsDomain", "%q is not a domain such as cluster.local", *c.DNSDomain)
 	}
@@ -150,27 +151,4 @@ func (r *rules) vipNetwork(vip netip.Addr) {
 				"cluster.vip", "%s is outside the control planes' network %s: choose a free address inside it", vip, networks[0])
 		}
 	}
-}
-
-// VIPNetwork is the name of the node's network that carries the VIP, or "".
-func (c Config) VIPNetwork(n NamedNode) string {
-	if c.Cluster.VIP == nil {
-		return ""
-	}
-	if c.Cluster.VIPNetwork != nil {
-		return *c.Cluster.VIPNetwork
-	}
-	vip, err := netip.ParseAddr(*c.Cluster.VIP)
-	if err != nil {
-		return ""
-	}
-	for _, d := range n.Devices() {
-		for _, p := range d.Prefixes() {
-			if p.Contains(vip) {
-				return d.Name
-			}
-		}
-	}
-
-	return ""
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-package spec
+package rules
 
 import (
 	"fmt"
@@ -9,14 +9,12 @@ import (
 	"strings"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/spec"
 )
-
-// CDInterface is the drive of the boot ISO.
-const CDInterface = "ide0"
 
 // bootOrder holds the order against the devices that the machine has, and against what Talos bears: it
 // halts where it is installed and runs from the ISO, and a new machine has nothing else to boot from.
-func (r *rules) bootOrder(at string, n NamedNode) {
+func (r *rules) bootOrder(at string, n spec.NamedNode) {
 	if len(n.BootOrder) == 0 {
 		return
 	}
@@ -26,9 +24,9 @@ func (r *rules) bootOrder(at string, n NamedNode) {
 	for _, d := range n.DataDisks() {
 		devices = append(devices, d.Interface())
 	}
-	fromISO := Or(r.c.Image(n).Boot, "iso") == "iso"
+	fromISO := spec.Or(r.c.Image(n).Boot, "iso") == "iso"
 	if fromISO {
-		devices = append(devices, CDInterface)
+		devices = append(devices, spec.CDInterface)
 	}
 	for i := range n.Devices() {
 		devices = append(devices, fmt.Sprintf("net%d", i))
@@ -40,13 +38,13 @@ func (r *rules) bootOrder(at string, n NamedNode) {
 			r.l.Addf(check.Index(at, i), "%s stands there twice: name it once", name)
 		}
 	}
-	osDisk, cd := slices.Index(n.BootOrder, disk), slices.Index(n.BootOrder, CDInterface)
+	osDisk, cd := slices.Index(n.BootOrder, disk), slices.Index(n.BootOrder, spec.CDInterface)
 	switch {
 	case osDisk < 0:
 		r.l.Addf(at, "lacks %s, on which Talos is installed: add it", disk)
 	case fromISO && cd < 0:
-		r.l.Addf(at, "lacks %s, from which a new machine boots the ISO: add it behind %s", CDInterface, disk)
+		r.l.Addf(at, "lacks %s, from which a new machine boots the ISO: add it behind %s", spec.CDInterface, disk)
 	case fromISO && cd < osDisk:
-		r.l.Addf(at, "has %s before %s, and an installed Talos that boots from the ISO halts: put %s first", CDInterface, disk, disk)
+		r.l.Addf(at, "has %s before %s, and an installed Talos that boots from the ISO halts: put %s first", spec.CDInterface, disk, disk)
 	}
 }

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-package spec
+package rules
 
 import (
 	"cmp"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// CheckAccess finds what is missing to reach Proxmox VE: the settings and the provider's environment
+// CheckAccess records what is missing to reach Proxmox VE: the settings and the provider's environment
 // variables, which lookup knows, must give an address and credentials. The provider would say so only
 // after the first resources were made, and without naming the variables.
-func (p Proxmox) CheckAccess(lookup func(name string) string, l *check.List) {
+func CheckAccess(p spec.Proxmox, lookup func(name string) string, l *check.List) {
 	// the provider reads each variable under two names
 	// (bpg/terraform-provider-proxmox 0.69.1, proxmoxtf/provider/provider.go)
 	env := func(name string) string { return cmp.Or(lookup("PROXMOX_VE_"+name), lookup("PM_VE_"+name)) }

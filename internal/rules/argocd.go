@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-package spec
+package rules
 
-import "github.com/talos-proxmox/talos-proxmox/internal/check"
+import (
+	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/spec"
+)
 
 // CheckArgoCD records settings that only Flux has, and that Argo CD would leave without effect, at their
 // paths under at.
-func (g GitOps) CheckArgoCD(at string, l *check.List) {
+func CheckArgoCD(g spec.GitOps, at string, l *check.List) {
 	for _, s := range []struct {
 		path, problem string
 		written       bool
@@ -32,8 +35,8 @@ func (g GitOps) CheckArgoCD(at string, l *check.List) {
 }
 
 // fluxOnly records settings that have no meaning in one way of installing Flux.
-func (r *rules) fluxOnly(g GitOps) {
-	if Or(g.DayZero, false) {
+func (r *rules) fluxOnly(g spec.GitOps) {
+	if spec.Or(g.DayZero, false) {
 		r.l.Addf("gitops.dayZero", "is a choice of Argo CD: with flux set gitops.method to inline")
 	}
 	if g.Version != nil && *g.Method != "operator" {

@@ -1,26 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-package spec
+package rules
 
 import (
 	"reflect"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// ValidateNodes records what is wrong with the nodes themselves, whatever else the cluster is made
-// of: for a caller that has nodes and no cluster.
-func (c Config) ValidateNodes(l *check.List) {
-	r := &rules{said: c, c: c.WithDefaults(), l: l}
-	for _, n := range r.c.Nodes {
-		checkTags(nodePath(n), reflect.ValueOf(n.Node), r.l)
-		r.node(n)
-	}
-}
-
 // hardware checks what Proxmox VE refuses, or what its provider silently does otherwise.
-func (r *rules) hardware(at string, n NamedNode) {
+func (r *rules) hardware(at string, n spec.NamedNode) {
 	r.speeds(at, n)
 	for i, d := range n.Devices() {
 		if d.Index > i {
@@ -31,7 +22,7 @@ func (r *rules) hardware(at string, n NamedNode) {
 		}
 	}
 	img := r.c.Image(n)
-	if Or(img.Arch, "amd64") == "arm64" {
+	if spec.Or(img.Arch, "amd64") == "arm64" {
 		r.onlyRoot(at + ".image")
 		if n.OSDisk.Interface() == armCloudInit {
 			r.l.Addf(at+".osDisk.unitNumber", "%s is the cloud-init drive's: choose another slot", armCloudInit)
@@ -40,7 +31,7 @@ func (r *rules) hardware(at string, n NamedNode) {
 	if n.HA == nil {
 		return
 	}
-	if Or(img.Boot, "iso") == "iso" && img.DatastoreHost == nil && Or(n.CDROM, true) {
+	if spec.Or(img.Boot, "iso") == "iso" && img.DatastoreHost == nil && spec.Or(n.CDROM, true) {
 		r.l.Addf(at+".ha", "needs an image that every host has, since Proxmox starts no VM whose ISO is missing: "+
 			"set datastoreHost of image %s, or cdRom to false once the node is installed", *n.Node.Image)
 	}
@@ -53,7 +44,7 @@ func (r *rules) hardware(at string, n NamedNode) {
 const armCloudInit = "scsi30"
 
 // speeds refuses limits that differ between disks: the provider gives those of the first to all.
-func (r *rules) speeds(at string, n NamedNode) {
+func (r *rules) speeds(at string, n spec.NamedNode) {
 	for _, name := range sortedKeys(n.Disks) {
 		if !reflect.DeepEqual(n.Disks[name].Speed, n.OSDisk.Speed) {
 			r.l.Addf(check.Key(at+".disks", name)+".speed",

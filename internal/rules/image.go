@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-package image
+package rules
 
 import (
 	"net/url"
@@ -9,12 +9,13 @@ import (
 	"strings"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/internal/image"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// Validate records what is wrong with an image for a Talos version, at the path of the field.
+// CheckImage records what is wrong with an image for a Talos version, at the path of the field.
 // readFile reads the schematic file by its path relative to the project directory.
-func Validate(path string, img spec.Image, talosVersion string, readFile func(string) ([]byte, error), l *check.List) {
+func CheckImage(path string, img spec.Image, talosVersion string, readFile func(string) ([]byte, error), l *check.List) {
 	validateSchematic(path, img, talosVersion, readFile, l)
 	validateBoot(path, img, l)
 	validateLocations(path, img, l)
@@ -33,7 +34,7 @@ func validateSchematic(
 				l.Addf(check.Join(path, field), "cannot stand beside schematicFile: write it in that file")
 			}
 		}
-		if _, err := Resolve(img, talosVersion, readFile); err != nil {
+		if _, err := image.Resolve(img, talosVersion, readFile); err != nil {
 			l.Addf(check.Join(path, "schematicFile"), "%s", err)
 		}
 
@@ -43,7 +44,7 @@ func validateSchematic(
 	seen := map[string]int{}
 	for i, name := range img.Extensions {
 		at := check.Index(check.Join(path, "extensions"), i)
-		full, err := Extension(name, talosVersion)
+		full, err := image.Extension(name, talosVersion)
 		if err != nil {
 			l.Addf(at, "%s", err)
 
@@ -56,7 +57,7 @@ func validateSchematic(
 	}
 	numbers := map[uint8]string{}
 	for key := range img.Meta {
-		number, err := metaKey(key)
+		number, err := image.MetaKey(key)
 		if err != nil {
 			l.Addf(check.Join(path, "meta"), "%s", err)
 		} else if other, twice := numbers[number]; twice {
@@ -70,11 +71,11 @@ func validateSchematic(
 }
 
 func validateBoot(path string, img spec.Image, l *check.List) {
-	if spec.Or(img.Arch, "amd64") == "arm64" && ISO(img) {
+	if spec.Or(img.Arch, "amd64") == "arm64" && image.ISO(img) {
 		l.Addf(check.Join(path, "boot"), "arm64 VMs have no IDE drive to boot an ISO from: set boot to disk")
 	}
 	if spec.Or(img.SecureBoot, false) {
-		if loader := spec.Or(img.Bootloader, autoBootloader); loader != autoBootloader && loader != "sd-boot" {
+		if loader := spec.Or(img.Bootloader, image.AutoBootloader); loader != image.AutoBootloader && loader != "sd-boot" {
 			l.Addf(check.Join(path, "bootloader"), "secure boot works with sd-boot only, got %s", loader)
 		}
 	}
@@ -110,7 +111,7 @@ func validateChecksum(path string, img spec.Image, l *check.List) {
 	if img.Checksum == nil {
 		return
 	}
-	algorithm, value := Checksum(img)
+	algorithm, value := image.Checksum(img)
 	lengths := map[string]int{"sha256": 64, "sha512": 128}
 	want, known := lengths[algorithm]
 	if !known {

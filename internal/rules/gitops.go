@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-package spec
+package rules
 
 import (
 	"path"
@@ -15,6 +15,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
 // fluxComponents are the controllers Flux has.
@@ -54,9 +55,9 @@ func (r *rules) gitops() {
 }
 
 // noGitOps records every setting that is written while nothing follows git: it would have no effect.
-func (r *rules) noGitOps(said GitOps) {
+func (r *rules) noGitOps(said spec.GitOps) {
 	v := reflect.ValueOf(said)
-	for _, f := range Fields(v.Type()) {
+	for _, f := range spec.Fields(v.Type()) {
 		if f.Name != "provider" && !v.FieldByIndex(f.Index).IsZero() {
 			r.l.Addf(check.Join("gitops", f.Name),
 				"is written while gitops.provider is none: set the provider to flux or argocd, or remove it")
@@ -65,12 +66,12 @@ func (r *rules) noGitOps(said GitOps) {
 }
 
 // gitopsMethod checks what only some ways of installing have.
-func (r *rules) gitopsMethod(g GitOps) {
+func (r *rules) gitopsMethod(g spec.GitOps) {
 	flux := *g.Provider == "flux"
 	if flux {
 		r.fluxOnly(g)
 	} else {
-		g.CheckArgoCD("gitops", r.l)
+		CheckArgoCD(g, "gitops", r.l)
 	}
 	for i, name := range g.Components {
 		if !slices.Contains(fluxComponents, name) {
@@ -83,13 +84,13 @@ func (r *rules) gitopsMethod(g GitOps) {
 		}
 	}
 	r.chart("gitops.chart", g.Chart)
-	if !Or(g.DayZero, false) && Or(g.Method, "") != "inline" { // else Helm itself reads them
+	if !spec.Or(g.DayZero, false) && spec.Or(g.Method, "") != "inline" { // else Helm itself reads them
 		r.releaseValues("gitops.chart.values", g.Chart.Values)
 	}
 }
 
 // git checks the repository to reconcile.
-func (r *rules) git(g Git) {
+func (r *rules) git(g spec.Git) {
 	if g.URL == nil {
 		r.l.Addf("gitops.git.url", "is required: write https://… or ssh://git@host/…")
 	} else {
@@ -116,14 +117,14 @@ func (r *rules) git(g Git) {
 	if g.Path != nil && (!inProject(*g.Path) || path.Clean(*g.Path) != strings.TrimSuffix(strings.TrimPrefix(*g.Path, "./"), "/")) {
 		r.l.Addf("gitops.git.path", "%q is no path in the repository: write it relative to its root", *g.Path)
 	}
-	for name, d := range map[string]*Duration{"interval": g.Interval, "syncInterval": g.SyncInterval, "timeout": g.Timeout} {
+	for name, d := range map[string]*spec.Duration{"interval": g.Interval, "syncInterval": g.SyncInterval, "timeout": g.Timeout} {
 		r.positive("gitops.git."+name, d)
 	}
 	r.gitAuth(g)
 }
 
 // gitURL checks the form of the repository's URL.
-func (r *rules) gitURL(g Git) {
+func (r *rules) gitURL(g spec.Git) {
 	const at = "gitops.git.url"
 	if m := scpForm.FindStringSubmatch(*g.URL); m != nil && !strings.Contains(*g.URL, "://") {
 		user := m[1]
@@ -155,18 +156,18 @@ func (r *rules) gitURL(g Git) {
 func hasPassword(password string, set bool) bool { return set || password != "" }
 
 // gitAuth checks the credentials against the URL and each other.
-func (r *rules) gitAuth(g Git) {
+func (r *rules) gitAuth(g spec.Git) {
 	if g.Auth == nil {
 		return
 	}
 	a, at := *g.Auth, "gitops.git.auth"
-	kind := Or(a.Type, "")
+	kind := spec.Or(a.Type, "")
 	if kind == "" {
 		r.l.Addf(at+".type", "is required: ssh, token, basic or githubApp")
 
 		return
 	}
-	overSSH := strings.HasPrefix(Or(g.URL, ""), "ssh://")
+	overSSH := strings.HasPrefix(spec.Or(g.URL, ""), "ssh://")
 	if g.URL != nil && overSSH != (kind == "ssh") {
 		r.l.Addf(at+".type", "%s does not go with %q: ssh needs an ssh:// URL, the others https://", kind, *g.URL)
 	}
@@ -191,7 +192,7 @@ func (r *rules) gitAuth(g Git) {
 }
 
 // authFields records fields that another type of credential has.
-func (r *rules) authFields(at, kind string, a GitAuth) {
+func (r *rules) authFields(at, kind string, a spec.GitAuth) {
 	allowed := map[string][]string{
 		"ssh": {"privateKey", "knownHosts", "register"}, "token": {"username", "password", "ca"},
 		"basic": {"username", "password", "ca"}, "githubApp": {"githubApp", "ca"},
@@ -207,25 +208,20 @@ func (r *rules) authFields(at, kind string, a GitAuth) {
 }
 
 // deployKeyHost checks where the deploy key is registered.
-func (r *rules) deployKeyHost(at string, g Git, h DeployKeyHost) {
+func (r *rules) deployKeyHost(at string, g spec.Git, h spec.DeployKeyHost) {
 	if h.URL != nil {
 		if _, ok := webURL(*h.URL, "https"); !ok {
 			r.l.Addf(at+".url", "%q is no https:// URL of an API", *h.URL)
 		}
 	}
-	u, ok := webURL(Or(g.URL, ""), "ssh")
-	if ok && h.Kind != "gitlab" && strings.Count(RepositoryPath(u.Path), "/") != 1 {
+	u, ok := webURL(spec.Or(g.URL, ""), "ssh")
+	if ok && h.Kind != "gitlab" && strings.Count(spec.RepositoryPath(u.Path), "/") != 1 {
 		r.l.Addf(at+".kind", "%s has repositories by owner and name, and gitops.git.url is %q", h.Kind, *g.URL)
 	}
 }
 
-// RepositoryPath is what a git host calls the repository at a URL's path: "lab/demo".
-func RepositoryPath(urlPath string) string {
-	return strings.TrimSuffix(strings.Trim(urlPath, "/"), ".git")
-}
-
 // sshAuth checks the key and the host keys of the git host.
-func (r *rules) sshAuth(at string, g Git, a GitAuth) {
+func (r *rules) sshAuth(at string, g spec.Git, a spec.GitAuth) {
 	if a.PrivateKey != nil && !isPrivateKey(a.PrivateKey.Reveal()) {
 		r.l.Addf(at+".privateKey", "is not a private key without passphrase, in OpenSSH or PEM form")
 	}
@@ -237,7 +233,7 @@ func (r *rules) sshAuth(at string, g Git, a GitAuth) {
 		return
 	}
 	hosts, ok := knownHosts(*a.KnownHosts)
-	u, isURL := webURL(Or(g.URL, ""), "ssh")
+	u, isURL := webURL(spec.Or(g.URL, ""), "ssh")
 	switch {
 	case !ok:
 		r.l.Addf(at+".knownHosts", "is not in the form of ~/.ssh/known_hosts: write <host> <type> <key>")
@@ -274,7 +270,7 @@ func knownHosts(text string) (hosts []string, ok bool) {
 	return hosts, len(hosts) > 0
 }
 
-func (r *rules) sops(s SOPS) {
+func (r *rules) sops(s spec.SOPS) {
 	if !domainForm.MatchString(*s.SecretName) {
 		r.l.Addf("gitops.sops.secretName", "%q is no name of a Kubernetes secret", *s.SecretName)
 	}
@@ -293,7 +289,7 @@ func (r *rules) sops(s SOPS) {
 }
 
 // positive checks that a length of time is more than none.
-func (r *rules) positive(path string, d *Duration) {
+func (r *rules) positive(path string, d *spec.Duration) {
 	if d != nil && *d <= 0 {
 		text, _ := d.MarshalText()
 		r.l.Addf(path, "%s is no length of time to wait: write one such as 10m", text)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-package spec
+package rules
 
 import (
 	"strconv"
@@ -9,11 +9,12 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
 // releaseValues refuses what the Kubernetes provider (4.23.0) leaves out of a release's values without a
 // word: what is null, and lists without members. The chart's own value would stay.
-func (r *rules) releaseValues(path string, values *Text) {
+func (r *rules) releaseValues(path string, values *spec.Text) {
 	var parsed map[string]any
 	if values == nil || yaml.Unmarshal([]byte(*values), &parsed) != nil {
 		return // said elsewhere
