@@ -69,6 +69,9 @@ bin/flux-controllers: tools/flux/go.mod $(wildcard tools/flux/encrypt/*.go) hack
 	@hack/build.sh encrypt tools/flux $@/encrypt ./encrypt
 	@touch $@
 
+bin/golangci-lint: tools/lint/go.mod hack/build.sh
+	@hack/build.sh golangci-lint tools/lint $@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+
 # Compiled here with progress, so that `pulumi up` finds every module and package in Go's caches.
 PROGRAM_SOURCES := $(shell find main.go go.mod stack spec components internal -name '*.go' -o -name go.mod 2>/dev/null)
 bin/program: $(PROGRAM_SOURCES) hack/build.sh
@@ -118,7 +121,7 @@ doctor: ## say what is there, what is missing, and what to do
 	@hack/doctor.sh $(TOOLS)
 
 .PHONY: test
-test: tools ## run every test: units, lab, and the real engine in the lab
+test: tools bin/golangci-lint ## run every test: units, lab, and the real engine in the lab
 	@hack/test.sh
 
 .PHONY: test-unit
@@ -146,13 +149,20 @@ fmt: ## format the code
 	@gofmt -w $$(git ls-files '*.go')
 
 .PHONY: lint
-lint: ## vet the code and check its format
+lint: bin/golangci-lint ## vet the code, check its format and run golangci-lint
 	@hack/lint.sh
 
 .PHONY: reliability
 reliability: tools ## meet every fault, record what came of it, and write docs/reliability.md
 	@E2E=full RELIABILITY=record go test -count=1 -timeout 150m -v -run '^TestFaults' ./tests $(ARGS)
 	@RELIABILITY=record go test -count=1 -run '^TestReliabilityPage$$' ./tests
+
+SEED ?= 1,2,3
+STEPS ?= 12
+.PHONY: chaos
+chaos: tools ## string edits, kills, faults and work by hand together: SEED=1,2 STEPS=20, or SCRIPT=FILE; SHRINK=1 shortens a failure
+	@CHAOS_SEED=$(SEED) CHAOS_STEPS=$(STEPS) CHAOS_SCRIPT=$(if $(SCRIPT),$(abspath $(SCRIPT))) CHAOS_SHRINK=$(SHRINK) \
+		go test -count=1 -timeout 10h -v -run '^TestChaos$$' ./tests/chaos $(ARGS)
 
 .PHONY: e2e
 e2e: tools bin/flux-controllers ## run the real engine's tests, those that take minutes too

@@ -1,12 +1,17 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Format and vet of every module of the repository.
-set -euo pipefail
+# Format, vet and golangci-lint (.golangci.yml) of every module of the repository. All of them run; any of them may fail it.
+set -uo pipefail
+root=$PWD status=0
 
 unformatted=$(git ls-files -z '*.go' | xargs -0 gofmt -l)
 if [[ -n $unformatted ]]; then
 	echo "not gofmt'ed (run make fmt):" >&2
 	echo "$unformatted" >&2
-	exit 1
+	status=1
 fi
-for module in . lab tests/goldens/*/; do (cd "$module" && go vet ./...); done
+for module in . lab tests/goldens/*/; do (cd "$module" && go vet ./...) || status=1; done
+for module in . lab; do
+	(cd "$module" && "$root/bin/golangci-lint" run --config "$root/.golangci.yml" ./...) || status=1
+done
+exit $status

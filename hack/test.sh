@@ -1,16 +1,34 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Every test: the product's units, the lab's, then the real engine in the lab.
-set -euo pipefail
+# Every test: the product's units, the lab's, then the real engine in the lab. A part that fails does not keep the
+# others from running: all of them run, each is reported at the end, and the exit code is 1 when any failed.
+set -uo pipefail
 
-hack/lint.sh
-echo "== units of the program and the components"
-go test $(go list ./... | grep -v '/tests$')
-echo "== recorded configurations under older Talos machinery"
-for module in tests/goldens/*/; do
-  (cd "$module" && go test ./...)
-done
-echo "== the lab"
-(cd lab && go test ./...)
-echo "== the real engine in the lab"
-go test -count=1 -timeout 40m -v ./tests/...
+failed=()
+passed=()
+part() {
+	local name=$1 started=$SECONDS
+	shift
+	echo "== $name"
+	if "$@"; then passed+=("$name ($((SECONDS - started)) s)"); else failed+=("$name ($((SECONDS - started)) s)"); fi
+}
+
+units() { go test $(go list ./... | grep -v -e '/tests$' -e '/tests/chaos$'); }
+goldens() {
+	local status=0
+	for module in tests/goldens/*/; do (cd "$module" && go test ./...) || status=1; done
+	return $status
+}
+lab() { (cd lab && go test ./...); }
+engine() { go test -count=1 -timeout 60m -v ./tests ./tests/chaos; }
+
+part "format, vet and lint" hack/lint.sh
+part "units of the program and the components" units
+part "recorded configurations under older Talos machinery" goldens
+part "the lab" lab
+part "the real engine in the lab" engine
+
+echo
+for name in "${passed[@]}"; do echo "ok    $name"; done
+for name in "${failed[@]}"; do echo "FAIL  $name"; done
+((${#failed[@]} == 0))

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package chaos
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// byHandStep does what an operator does in the web interface of Proxmox VE or with kubectl. What is not there is
+// left alone, so that a shortened script still runs.
+func (r *Runner) byHandStep(ctx context.Context, step Step) error {
+	if len(step.Args) != 2 {
+		return fmt.Errorf("%s: write hand WHAT NODE", step)
+	}
+	what, node := step.Args[0], step.Args[1]
+	if what == "cordon" || what == "uncordon" {
+		return r.kubectl(ctx, what, node)
+	}
+	site, _, err := r.look(ctx)
+	if err != nil {
+		return err
+	}
+	there := slices.ContainsFunc(site.VMs, func(vm struct {
+		VMID   int    `json:"vmid"`
+		Name   string `json:"name"`
+		Status string `json:"status"`
+	}) bool {
+		return vm.VMID == VMID(node) && vm.Status == "running"
+	})
+	if !there {
+		return nil
+	}
+	if !slices.Contains(r.byHand, node) {
+		r.byHand = append(r.byHand, node)
+	}
+
+	return r.onVM(ctx, what, VMID(node))
+}
+
+// onVM stops, resets or deletes a VM.
+func (r *Runner) onVM(ctx context.Context, what string, id int) error {
+	api, err := r.proxmox(ctx)
+	if err != nil {
+		return err
+	}
+	path := fmt.Sprintf("/nodes/pve1/qemu/%d", id)
+	switch what {
+	case "reset":
+		return api.call(ctx, http.MethodPost, path+"/status/reset")
+	case "stop":
+		return api.stopped(ctx, path)
+	case "delete":
+		if err := api.stopped(ctx, path); err != nil {
+			return err
+		}
+
+		return api.call(ctx, http.MethodDelete, path)
+	default:
+		return fmt.Errorf("hand: unknown work %q: write stop, reset, delete, cordon or uncordon", what)
+	}
+}
+
+// kubectl cordons or uncordons a node, where there is a cluster to do it in.
+func (r *Runner) kubectl(ctx context.Context, what, node string) error {
+	out := r.pulumi(ctx, "stack", "output", "kubeconfig", "--show-secrets", "--stack", stackName)
+	if out.exit != 0 {
+		return nil //nolint:nilerr // there is no cluster yet
+	}
+	file := filepath.Join(r.Dir, "kubeconfig")
+	if err := os.WriteFile(file, []byte(out.stdout), 0o600); err != nil {
+		return err
+	}
+	done := r.exec(ctx, "kubectl", "--kubeconfig", file, what, node)
+	if done.exit != 0 && !strings.Contains(done.text(), "not found") {
+		return fmt.Errorf("kubectl %s %s: %s", what, node, done.text())
+	}
+
+	return nil
+}
+
+// proxmox is the API of Proxmox VE, reached as the lab's commands reach it.
+type proxmox struct {
+	client *http.Client
+	token  string
+}
+
+func (r *Runner) proxmox(ctx context.Context) (*proxmox, error) {
+	if r.hand != nil {
+		return r.hand, nil
+	}
+	env := map[string]string{}
+	for line := range strings.Lines(r.exec(ctx, "env").stdout) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		env[key] = value
+	}
+	proxy, err := url.Parse(env["HTTPS_PROXY"])
+	if err != nil {
+		return nil, err
+	}
+	bundle, err := os.ReadFile(env["SSL_CERT_FILE"])
+	if err != nil {
+		return nil, err
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(bundle) {
+		return nil, errors.New("the lab's certificates cannot be read")
+	}
+	r.hand = &proxmox{token: env["PROXMOX_VE_API_TOKEN"], client: &http.Client{
+		Timeout: time.Minute,
+		Transport: &http.Transport{
+			Proxy: http.ProxyURL(proxy), TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
+		},
+	}}
+
+	return r.hand, nil
+}
+
+// stopped stops a VM and waits until it is off.
+func (p *proxmox) stopped(ctx context.Context, path string) error {
+	if err := p.call(ctx, http.MethodPost, path+"/status/stop"); err != nil {
+		return err
+	}
+	for range 600 {
+		var current struct {
+			Data struct {
+				Status string `json:"status"`
+			} `json:"data"`
+		}
+		if err := p.get(ctx, path+"/status/current", &current); err != nil {
+			return err
+		}
+		if current.Data.Status == "stopped" {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+
+	return fmt.Errorf("%s does not stop", path)
+}
+
+func (p *proxmox) call(ctx context.Context, method, path string) error {
+	return p.do(ctx, method, path, func(io.Reader) error { return nil })
+}
+
+func (p *proxmox) get(ctx context.Context, path string, into any) error {
+	return p.do(ctx, http.MethodGet, path, func(body io.Reader) error { return json.NewDecoder(body).Decode(into) })
+}
+
+func (p *proxmox) do(ctx context.Context, method, path string, read func(io.Reader) error) error {
+	request, err := http.NewRequestWithContext(ctx, method, "https://pve1.example.com:8006/api2/json"+path, nil)
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Authorization", "PVEAPIToken="+p.token)
+	response, err := p.client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close() //nolint:errcheck // it was read
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s %s: %s", method, path, response.Status)
+	}
+
+	return read(response.Body)
+}
