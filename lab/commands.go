@@ -13,7 +13,7 @@ import (
 
 	"github.com/pulumi/pulumi/sdk/v3/go/auto"
 
-	"github.com/talos-proxmox/talos-proxmox/lab/world"
+	"github.com/talos-proxmox/talos-proxmox/lab/env"
 )
 
 // Result is how a command ended.
@@ -25,7 +25,7 @@ type Result struct {
 // Env is the environment of a command whose world is the lab, "NAME=value" each.
 func (l *Lab) Env() []string { return l.env.List() }
 
-// Command prepares a command that runs in dir with the lab as its world.
+// Command prepares a command that runs in dir with the lab as its environment.
 func (l *Lab) Command(dir, name string, args ...string) *exec.Cmd {
 	l.t.Helper()
 
@@ -39,7 +39,7 @@ func (l *Lab) Command(dir, name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// Exec runs a command in dir with the lab as its world and returns how it ended; an exit code is no failure
+// Exec runs a command in dir with the lab as its environment and returns how it ended; an exit code is no failure
 // of the test.
 func (l *Lab) Exec(dir, name string, args ...string) Result {
 	l.t.Helper()
@@ -48,7 +48,7 @@ func (l *Lab) Exec(dir, name string, args ...string) Result {
 	cmd := l.Command(dir, name, args...)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 
-	files := world.RememberStackFiles(dir)
+	files := env.RememberStackFiles(dir)
 	defer files.ForgetSalt()
 
 	err := cmd.Run()

@@ -14,8 +14,9 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/lab/daemon"
 	"github.com/talos-proxmox/talos-proxmox/lab/fault"
 	"github.com/talos-proxmox/talos-proxmox/lab/site"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
 	"github.com/talos-proxmox/talos-proxmox/lab/tools"
-	"github.com/talos-proxmox/talos-proxmox/lab/world"
+	"github.com/talos-proxmox/talos-proxmox/lab/env"
 )
 
 // Lab is a lab that runs for one test. Its methods may be called at the same time.
@@ -24,7 +25,7 @@ type Lab struct {
 	dir    string
 	bin    tools.Dir
 	daemon *daemon.Daemon
-	env    world.Environment
+	env    env.Environment
 }
 
 // Start runs a lab for a test: an empty site in a temporary directory, gone when the test ends. The test
@@ -32,7 +33,7 @@ type Lab struct {
 func Start(t testing.TB, opts ...Option) *Lab {
 	t.Helper()
 
-	o := settings{speed: daemon.DefaultSpeed, providers: world.Auto}
+	o := settings{speed: daemon.DefaultSpeed, providers: env.Auto}
 	for _, opt := range opts {
 		opt(&o)
 	}
@@ -107,7 +108,7 @@ func (l *Lab) openLog() *os.File {
 func (l *Lab) attach(o settings) {
 	l.t.Helper()
 
-	env, err := world.New(l.daemon.Info(), l.bin, os.Environ())
+	env, err := env.New(l.daemon.Info(), l.bin, os.Environ())
 	if err != nil {
 		l.t.Fatalf("lab: %v", err)
 	}
@@ -132,10 +133,10 @@ func (l *Lab) Faults() *fault.Set { return l.daemon.Faults() }
 func (l *Lab) Status() daemon.Status { return l.daemon.Status() }
 
 // Trace is every operation of the site so far, in the order in which they ended.
-func (l *Lab) Trace() []site.Event {
+func (l *Lab) Trace() []guest.Event {
 	l.t.Helper()
 
-	events, err := site.ReadTrace(daemon.Place(l.dir).Trace())
+	events, err := guest.ReadTrace(daemon.SiteDir(l.dir).Trace())
 	if err != nil {
 		l.t.Fatalf("lab: %v", err)
 	}

@@ -6,7 +6,7 @@ package lab
 import (
 	"github.com/talos-proxmox/talos-proxmox/lab/site"
 	"github.com/talos-proxmox/talos-proxmox/lab/tools"
-	"github.com/talos-proxmox/talos-proxmox/lab/world"
+	"github.com/talos-proxmox/talos-proxmox/lab/env"
 )
 
 // Option is a choice for [Start].
@@ -14,7 +14,7 @@ type Option func(*settings)
 
 type settings struct {
 	speed      float64
-	providers  world.Choice
+	providers  env.Choice
 	definition *site.Definition
 	tools      tools.Dir
 }
@@ -35,8 +35,8 @@ func Hosts(hosts ...site.HostDef) Option {
 	}}})
 }
 
-// Providers says who does the providers' work; [world.Auto] unless set.
-func Providers(c world.Choice) Option { return func(s *settings) { s.providers = c } }
+// Providers says who does the providers' work; [env.Auto] unless set.
+func Providers(c env.Choice) Option { return func(s *settings) { s.providers = c } }
 
 // Tools is the absolute path of the directory that `make tools` filled. Unless set it is $LAB_BIN, else bin in
 // the test's directory or the nearest one above it.

@@ -103,7 +103,7 @@ func (c *commands) end(o order) {
 	}
 }
 
-// Commands is how many commands run in the lab, as far as they told it ([Place.Watch]).
+// Commands is how many commands run in the lab, as far as they told it ([SiteDir.Watch]).
 func (d *Daemon) Commands() int { return d.commands.any() }
 
 // killAt ends the running commands when a fault wants them dead at this operation.

@@ -30,7 +30,7 @@ type Info struct {
 
 // listen serves the commands of other processes.
 func (d *Daemon) listen() (*http.Server, error) {
-	socket := d.place.socket()
+	socket := d.siteDir.socket()
 	// A lab that was killed leaves its socket; the lock says that it is dead.
 	if err := os.Remove(socket); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("opening the lab's control socket: %s is in the way: remove it", socket)

@@ -20,6 +20,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/lab/gateway"
 	"github.com/talos-proxmox/talos-proxmox/lab/git"
 	"github.com/talos-proxmox/talos-proxmox/lab/site"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
 	"github.com/talos-proxmox/talos-proxmox/lab/talos"
 	"github.com/talos-proxmox/talos-proxmox/lab/talos/onkube"
 )
@@ -50,7 +51,7 @@ type Options struct {
 // Daemon is a running lab.
 type Daemon struct {
 	opts      Options
-	place     Place
+	siteDir     SiteDir
 	unlock    func()
 	authority *ca.Authority
 	secrets   secrets
@@ -78,8 +79,8 @@ func Open(ctx context.Context, opts Options) (*Daemon, error) {
 		return nil, fmt.Errorf("making the site's directory: %w", err)
 	}
 
-	d := &Daemon{opts: opts, place: Place(opts.Dir), asked: make(chan struct{}, 1), commands: newCommands()}
-	unlock, err := d.place.lock()
+	d := &Daemon{opts: opts, siteDir: SiteDir(opts.Dir), asked: make(chan struct{}, 1), commands: newCommands()}
+	unlock, err := d.siteDir.lock()
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +143,7 @@ func (d *Daemon) open(ctx context.Context) error {
 		return fmt.Errorf("opening the trace: %w", err)
 	}
 
-	trace := site.NewTrace(d.trace)
+	trace := guest.NewTrace(d.trace)
 	d.faults = fault.New(trace, d.known)
 	trace.Watch(d.killAt)
 
@@ -152,7 +153,7 @@ func (d *Daemon) open(ctx context.Context) error {
 		Dir:        d.path("kubernetes"), HTTPClient: client, Log: d.opts.Log,
 	})
 	d.site, err = site.Open(site.Options{
-		Dir: d.opts.Dir, Definition: d.opts.Definition, Clock: site.Clock{Speed: d.opts.Speed}, Trace: trace,
+		Dir: d.opts.Dir, Definition: d.opts.Definition, Clock: guest.Clock{Speed: d.opts.Speed}, Trace: trace,
 		Guest: d.nodes.Guest, HTTP: client, PullImage: images.PullImage, Faults: d.faults, Log: d.opts.Log,
 		DiskDeleted: func(content []byte) {
 			if err := d.nodes.DiskDeleted(content); err != nil {
@@ -203,7 +204,7 @@ func (d *Daemon) Close() error {
 		errs = append(errs, d.trace.Close())
 	}
 	if d.control != nil {
-		_ = os.Remove(d.place.socket()) // closing has removed it
+		_ = os.Remove(d.siteDir.socket()) // closing has removed it
 	}
 	d.unlock()
 

@@ -33,8 +33,8 @@ func serve(t *testing.T, dir string) <-chan error {
 		<-done
 	})
 	// Spawn waits for the lab that is starting; the command would only run if there were none.
-	require.Eventually(t, daemon.Place(dir).Locked, daemon.StartLimit, daemon.StartLimit/10000)
-	_, err := daemon.Place(dir).Spawn("false")
+	require.Eventually(t, daemon.SiteDir(dir).Locked, daemon.StartLimit, daemon.StartLimit/10000)
+	_, err := daemon.SiteDir(dir).Spawn("false")
 	require.NoError(t, err)
 
 	return ended
@@ -44,25 +44,25 @@ func TestASiteHasOneLabUntilItIsStopped(t *testing.T) {
 	t.Parallel()
 
 	dir := t.TempDir()
-	place := daemon.Place(dir)
-	require.ErrorIs(t, place.Stop(), daemon.ErrNotRunning)
+	siteDir := daemon.SiteDir(dir)
+	require.ErrorIs(t, siteDir.Stop(), daemon.ErrNotRunning)
 
 	ended := serve(t, dir)
-	i, err := place.Info()
+	i, err := siteDir.Info()
 	require.NoError(t, err)
 	assert.Equal(t, dir, i.Site)
 	assert.InEpsilon(t, float64(daemon.DefaultSpeed), i.Speed, 0)
-	s, err := place.Status()
+	s, err := siteDir.Status()
 	require.NoError(t, err)
 	assert.NotEmpty(t, s.Hosts)
 
 	_, err = daemon.Open(t.Context(), daemon.Options{Dir: dir})
 	require.EqualError(t, err, fmt.Sprintf("a lab already runs on %s (process %d); `lab stop` ends it", dir, os.Getpid()))
 
-	require.NoError(t, place.Stop())
+	require.NoError(t, siteDir.Stop())
 	require.NoError(t, <-ended)
-	assert.False(t, place.Locked())
-	_, err = place.Info()
+	assert.False(t, siteDir.Locked())
+	_, err = siteDir.Info()
 	require.EqualError(t, err, "no lab runs on "+dir+"; `lab exec -- COMMAND` starts it")
 }
 
@@ -71,28 +71,28 @@ func TestADeadLabIsInNobodysWay(t *testing.T) {
 	t.Parallel()
 
 	dir := t.TempDir()
-	place := daemon.Place(dir)
+	siteDir := daemon.SiteDir(dir)
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, "lab.sock"), Net: "unix"})
 	require.NoError(t, err)
 	l.SetUnlinkOnClose(false)
 	require.NoError(t, l.Close())
-	require.NoError(t, os.WriteFile(place.Path("lab.lock"), []byte("4711\n"), 0o600))
+	require.NoError(t, os.WriteFile(siteDir.Path("lab.lock"), []byte("4711\n"), 0o600))
 
-	_, err = place.Info()
+	_, err = siteDir.Info()
 	require.EqualError(t, err, "no lab runs on "+dir+"; `lab exec -- COMMAND` starts it")
-	require.ErrorIs(t, place.Stop(), daemon.ErrNotRunning)
+	require.ErrorIs(t, siteDir.Stop(), daemon.ErrNotRunning)
 	serve(t, dir)
-	require.NoError(t, place.Stop())
+	require.NoError(t, siteDir.Stop())
 }
 
 func TestALabThatDoesNotStartSaysWhy(t *testing.T) {
 	t.Parallel()
 
 	dir := filepath.Join(t.TempDir(), "site")
-	_, err := daemon.Place(dir).Spawn("sh", "-c", "echo first; echo 'lab: the reason' >&2; exit 1")
+	_, err := daemon.SiteDir(dir).Spawn("sh", "-c", "echo first; echo 'lab: the reason' >&2; exit 1")
 	require.EqualError(t, err, "the lab did not start: the reason")
 
-	_, err = daemon.Place(dir).Spawn(filepath.Join(dir, "no-such-program"))
+	_, err = daemon.SiteDir(dir).Spawn(filepath.Join(dir, "no-such-program"))
 	require.ErrorContains(t, err, "starting the lab: ")
 }
 
@@ -105,5 +105,5 @@ func TestATakenSocketIsNamed(t *testing.T) {
 	require.NoError(t, os.MkdirAll(filepath.Join(socket, "something"), 0o700))
 	_, err := daemon.Open(t.Context(), daemon.Options{Dir: dir})
 	require.EqualError(t, err, "opening the lab's control socket: "+socket+" is in the way: remove it")
-	assert.False(t, daemon.Place(dir).Locked(), "a lab that failed holds nothing")
+	assert.False(t, daemon.SiteDir(dir).Locked(), "a lab that failed holds nothing")
 }

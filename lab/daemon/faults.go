@@ -93,28 +93,28 @@ func (d *Daemon) known(selector string) (names []string, checked bool) {
 func (d *Daemon) Faults() *fault.Set { return d.faults }
 
 // Faults lists what goes wrong in the running lab.
-func (p Place) Faults() ([]fault.Fault, error) {
+func (d SiteDir) Faults() ([]fault.Fault, error) {
 	var list []fault.Fault
 
 	return list, p.send(http.MethodGet, "/faults", nil, &list)
 }
 
 // AddFault makes something go wrong in the running lab; see [fault.Set.Add].
-func (p Place) AddFault(kind fault.Kind, with map[string]string) (fault.Fault, error) {
+func (d SiteDir) AddFault(kind fault.Kind, with map[string]string) (fault.Fault, error) {
 	var f fault.Fault
 
 	return f, p.send(http.MethodPost, "/faults", adding{Kind: string(kind), With: with}, &f)
 }
 
 // RemoveFaults ends faults of the running lab and returns how many.
-func (p Place) RemoveFaults(ids ...int) (int, error) {
+func (d SiteDir) RemoveFaults(ids ...int) (int, error) {
 	var n int
 
 	return n, p.send(http.MethodPost, "/faults/remove", ids, &n)
 }
 
 // ClearFaults ends every fault of the running lab and returns how many there were.
-func (p Place) ClearFaults() (int, error) {
+func (d SiteDir) ClearFaults() (int, error) {
 	var n int
 
 	return n, p.send(http.MethodPost, "/faults/clear", nil, &n)

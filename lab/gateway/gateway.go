@@ -14,12 +14,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/talos-proxmox/talos-proxmox/lab/site"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
 )
 
 // Gateway is a running proxy.
 type Gateway struct {
-	net    *site.Net
+	net    *guest.Net
 	log    *slog.Logger
 	server *http.Server
 	addr   string
@@ -27,7 +27,7 @@ type Gateway struct {
 }
 
 // Start runs a proxy on address, "127.0.0.1:0" for any free port.
-func Start(n *site.Net, address string, log *slog.Logger) (*Gateway, error) {
+func Start(n *guest.Net, address string, log *slog.Logger) (*Gateway, error) {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("starting the gateway: %w", err)

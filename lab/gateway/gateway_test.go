@@ -18,21 +18,21 @@ import (
 
 	"github.com/talos-proxmox/talos-proxmox/lab/ca"
 	"github.com/talos-proxmox/talos-proxmox/lab/gateway"
-	"github.com/talos-proxmox/talos-proxmox/lab/site"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
 )
 
-type world struct {
-	net    *site.Net
+type gatewayClient struct {
+	net    *guest.Net
 	client *http.Client
 }
 
-func start(t *testing.T) world {
+func start(t *testing.T) gatewayClient {
 	t.Helper()
 
 	log := slog.New(slog.DiscardHandler)
 	authority, err := ca.Load(t.TempDir())
 	require.NoError(t, err)
-	n := site.NewNet()
+	n := guest.NewNet()
 	web := &gateway.Web{}
 	web.Host("charts.example.com", says("charts"))
 	web.Mirror(func(path string) bool { return path == "/mirrored" }, says("mirror"))
@@ -46,7 +46,7 @@ func start(t *testing.T) world {
 	proxy, err := url.Parse(g.URL())
 	require.NoError(t, err)
 
-	return world{n, &http.Client{Transport: &http.Transport{
+	return gatewayClient{n, &http.Client{Transport: &http.Transport{
 		Proxy: http.ProxyURL(proxy), TLSClientConfig: &tls.Config{RootCAs: authority.Pool(), MinVersion: tls.VersionTLS13},
 	}}}
 }
@@ -55,7 +55,7 @@ func says(what string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = fmt.Fprintf(w, "%s at %s", what, r.Host) })
 }
 
-func (w world) get(t *testing.T, url string) (int, string, error) {
+func (w gatewayClient) get(t *testing.T, url string) (int, string, error) {
 	t.Helper()
 
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)

@@ -15,13 +15,13 @@ import (
 	"time"
 
 	"github.com/talos-proxmox/talos-proxmox/lab/ca"
-	"github.com/talos-proxmox/talos-proxmox/lab/site"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
 )
 
 // HTTPS serves handler behind TLS at every name and port that match holds for and no machine of the
 // site listens on. Certificates are issued for the name that is asked for.
 func HTTPS(
-	ctx context.Context, n *site.Net, authority *ca.Authority, log *slog.Logger,
+	ctx context.Context, n *guest.Net, authority *ca.Authority, log *slog.Logger,
 	match func(host string, port uint16) bool, handler http.Handler,
 ) {
 	conns := newConns()
@@ -43,7 +43,7 @@ func HTTPS(
 
 // HTTP is [HTTPS] without TLS.
 func HTTP(
-	ctx context.Context, n *site.Net, log *slog.Logger,
+	ctx context.Context, n *guest.Net, log *slog.Logger,
 	match func(host string, port uint16) bool, handler http.Handler,
 ) {
 	conns := newConns()

@@ -15,7 +15,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/talos-proxmox/talos-proxmox/lab/site"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
 )
 
 // What SOCKS version 5 says (RFC 1928).
@@ -36,13 +36,13 @@ const (
 
 // Socks is a SOCKS 5 proxy into a site, for clients such as Flux's SSH that know no other.
 type Socks struct {
-	net      *site.Net
+	net      *guest.Net
 	log      *slog.Logger
 	listener net.Listener
 }
 
 // StartSocks runs a SOCKS proxy on address, "127.0.0.1:0" for any free port.
-func StartSocks(n *site.Net, address string, log *slog.Logger) (*Socks, error) {
+func StartSocks(n *guest.Net, address string, log *slog.Logger) (*Socks, error) {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("starting the SOCKS gateway: %w", err)

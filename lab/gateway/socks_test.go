@@ -14,13 +14,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/talos-proxmox/talos-proxmox/lab/gateway"
-	"github.com/talos-proxmox/talos-proxmox/lab/site"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
 )
 
 func TestSOCKSLeadsIntoTheSite(t *testing.T) {
 	t.Parallel()
 
-	n := site.NewNet()
+	n := guest.NewNet()
 	gateway.HTTP(t.Context(), n, slog.New(slog.DiscardHandler),
 		func(host string, port uint16) bool { return host == "git.example.com" && port == 80 }, says("git"))
 	s, err := gateway.StartSocks(n, "127.0.0.1:0", slog.New(slog.DiscardHandler))

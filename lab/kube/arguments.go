@@ -9,13 +9,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/talos-proxmox/talos-proxmox/lab/site"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
 )
 
 // pace holds the waits of controllers and kubelets. At high speeds they stay long enough for a busy
 // machine: a heartbeat that comes late must not look like a dead node.
 type pace struct {
-	clock     site.Clock
+	clock     guest.Clock
 	monitor   time.Duration // how often the node lifecycle controller looks
 	grace     time.Duration // after which silence it calls a node not ready
 	heartbeat time.Duration // how often a kubelet renews its lease
@@ -29,7 +29,7 @@ type pace struct {
 	retry time.Duration // until the kubelet tries again what failed
 }
 
-func paceOf(c site.Clock) pace {
+func paceOf(c guest.Clock) pace {
 	return pace{
 		clock:     c,
 		monitor:   max(c.Scale(5*time.Second), 500*time.Millisecond),

@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/talos-proxmox/talos-proxmox/lab/site"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
 )
 
 // startTimeout bounds [Start] when its context has no deadline.
@@ -66,9 +66,9 @@ type Config struct {
 	Restore []byte
 
 	// Clock scales the waits of kubelets and controllers.
-	Clock site.Clock
+	Clock guest.Clock
 	// Trace may be nil.
-	Trace *site.Trace
+	Trace *guest.Trace
 	// Images tells why a container image cannot be pulled, nil when it can. Nil: every image exists.
 	Images func(ref string) error
 	// Programs do the work of containers; none may be named.

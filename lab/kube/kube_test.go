@@ -25,7 +25,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/talos-proxmox/talos-proxmox/lab/kube"
-	"github.com/talos-proxmox/talos-proxmox/lab/site"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
 )
 
 // speed makes the waits of kubelets short; those of the controllers have lower bounds.
@@ -65,7 +65,7 @@ func config(t *testing.T) kube.Config {
 		}),
 		CertSANs: []string{"10.0.0.10", "api.example.com"},
 		Version:  "v1.35.0",
-		Clock:    site.Clock{Speed: speed},
+		Clock:    guest.Clock{Speed: speed},
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/talos-proxmox/talos-proxmox/lab/fault"
 	"github.com/talos-proxmox/talos-proxmox/lab/site"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/pve"
 )
 
 const (
@@ -179,7 +180,7 @@ func readForm(r *http.Request) (url.Values, error) {
 }
 
 func toFailure(err error) *failure {
-	var e *site.Error
+	var e *pve.Error
 	if errors.As(err, &e) {
 		return &failure{status: e.Status, message: e.Message, fields: e.Fields}
 	}

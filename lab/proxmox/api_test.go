@@ -18,6 +18,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/lab/fault"
 	"github.com/talos-proxmox/talos-proxmox/lab/proxmox"
 	"github.com/talos-proxmox/talos-proxmox/lab/site"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
 )
 
 const (
@@ -44,8 +45,8 @@ func serve(t *testing.T) *client {
 func serveDefinition(t *testing.T, d *site.Definition) *client {
 	t.Helper()
 
-	faults := fault.New(site.NewTrace(nil), nil)
-	s, err := site.Open(site.Options{Dir: t.TempDir(), Clock: site.Clock{Speed: 1000}, HTTP: http.DefaultClient, Faults: faults, Definition: d})
+	faults := fault.New(guest.NewTrace(nil), nil)
+	s, err := site.Open(site.Options{Dir: t.TempDir(), Clock: guest.Clock{Speed: 1000}, HTTP: http.DefaultClient, Faults: faults, Definition: d})
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, s.Close()) })
 	server := httptest.NewServer(proxmox.New(s, &proxmox.Auth{

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/talos-proxmox/talos-proxmox/lab/site"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/pve"
 )
 
 // Version is the Proxmox VE version that the lab plays unless a site asks for a newer one.
@@ -66,7 +67,7 @@ func (a *api) cluster() {
 }
 
 func bad(field, text string) error {
-	return &site.Error{Status: 400, Message: "Parameter verification failed.", Fields: map[string]string{field: text}}
+	return &pve.Error{Status: 400, Message: "Parameter verification failed.", Fields: map[string]string{field: text}}
 }
 
 func resources(r *request) (any, error) {

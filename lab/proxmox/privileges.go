@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/talos-proxmox/talos-proxmox/lab/site"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/pve"
 )
 
 // Grants are privileges by path of the access control list: "/", "/vms", "/vms/100", "/storage/local",
@@ -47,7 +47,7 @@ func (c caller) check(needs ...need) error {
 	}
 	for _, n := range needs {
 		if !slices.ContainsFunc(n.any, func(p string) bool { return c.grants.has(n.path, p) }) {
-			return &site.Error{
+			return &pve.Error{
 				Status:  http.StatusForbidden,
 				Message: fmt.Sprintf("Permission check failed (%s, %s)", n.path, strings.Join(n.any, "|")),
 			}

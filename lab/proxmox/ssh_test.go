@@ -15,13 +15,14 @@ import (
 
 	"github.com/talos-proxmox/talos-proxmox/lab/proxmox"
 	"github.com/talos-proxmox/talos-proxmox/lab/site"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
 )
 
 // TestHostsSpeakSSH: a host lets in whoever has a password, and runs nothing but the import of a disk image.
 func TestHostsSpeakSSH(t *testing.T) {
 	t.Parallel()
 
-	s, err := site.Open(site.Options{Dir: t.TempDir(), Clock: site.Clock{Speed: 1000}, HTTP: http.DefaultClient})
+	s, err := site.Open(site.Options{Dir: t.TempDir(), Clock: guest.Clock{Speed: 1000}, HTTP: http.DefaultClient})
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, s.Close()) })
 	addr := s.Cluster("").HostAddress(pve)

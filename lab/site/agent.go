@@ -3,8 +3,13 @@
 
 package site
 
+import (
+	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/pve"
+)
+
 // AgentInterfaces is what a VM's guest agent reports.
-func (c *Cluster) AgentInterfaces(host string, id int) ([]Interface, error) {
+func (c *Cluster) AgentInterfaces(host string, id int) ([]guest.Interface, error) {
 	c.s.mu.Lock()
 	v, err := c.find(host, id)
 	if err != nil {
@@ -14,7 +19,7 @@ func (c *Cluster) AgentInterfaces(host string, id int) ([]Interface, error) {
 	}
 	p := c.s.running[vmKey{c.c.Name, id}]
 	enabled := agentEnabled(v.Config["agent"])
-	var report func() []Interface
+	var report func() []guest.Interface
 	if p != nil {
 		report = p.agent
 	}
@@ -22,18 +27,18 @@ func (c *Cluster) AgentInterfaces(host string, id int) ([]Interface, error) {
 
 	switch {
 	case p == nil:
-		return nil, dief("VM %d is not running", id)
+		return nil, pve.Errorf("VM %d is not running", id)
 	case !enabled:
-		return nil, dief("No QEMU guest agent configured")
+		return nil, pve.Errorf("No QEMU guest agent configured")
 	case report == nil:
-		return nil, dief("QEMU guest agent is not running")
+		return nil, pve.Errorf("QEMU guest agent is not running")
 	}
 
 	return report(), nil
 }
 
 func agentEnabled(s string) bool {
-	p := parseProps("enabled", s)
+	p := pve.ParseProperties("enabled", s)
 
-	return p.is("enabled")
+	return p.On("enabled")
 }

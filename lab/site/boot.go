@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"github.com/talos-proxmox/talos-proxmox/lab/image"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/pve"
 )
 
 const (
@@ -20,7 +22,7 @@ const (
 )
 
 // bootable reads the image that a file holds, nil when firmware finds nothing in it.
-func bootable(data []byte) *Image {
+func bootable(data []byte) *guest.Image {
 	i, err := image.Decode(data)
 	if err != nil {
 		return nil
@@ -33,7 +35,7 @@ func bootable(data []byte) *Image {
 func defaultBoot(config map[string]string) []string {
 	var disk, cd, network string
 	for _, k := range driveOrder(config) {
-		isCD := parseProps("file", config[k]).get("media") == "cdrom"
+		isCD := pve.ParseProperties("file", config[k]).Get("media") == "cdrom"
 		switch {
 		case isCD && cd == "" && !strings.Contains(config[k], "-cloudinit"):
 			cd = k
@@ -62,7 +64,7 @@ func driveOrder(config map[string]string) []string {
 	}
 	var keys []string
 	for k := range config {
-		if diskKey.MatchString(k) {
+		if pve.DiskKey.MatchString(k) {
 			keys = append(keys, k)
 		}
 	}
@@ -73,17 +75,17 @@ func driveOrder(config map[string]string) []string {
 
 func bootOrder(config map[string]string) []string {
 	boot := config["boot"]
-	p := parseProps("legacy", boot)
-	if order, ok := p.value["order"]; ok {
+	p := pve.ParseProperties("legacy", boot)
+	if order, ok := p.Value["order"]; ok {
 		return strings.Split(order, ";")
 	}
-	if legacy := p.get("legacy"); legacy != "" { // "cdn": disk, CD, network
+	if legacy := p.Get("legacy"); legacy != "" { // "cdn": disk, CD, network
 		byKind := map[rune]string{}
 		for _, k := range defaultBoot(config) {
 			switch {
 			case strings.HasPrefix(k, "net"):
 				byKind['n'] = k
-			case parseProps("file", config[k]).get("media") == "cdrom":
+			case pve.ParseProperties("file", config[k]).Get("media") == "cdrom":
 				byKind['d'] = k
 			default:
 				byKind['c'] = cmp.Or(config["bootdisk"], k)
@@ -103,18 +105,18 @@ func bootOrder(config map[string]string) []string {
 }
 
 // machine puts a VM together as its guest sees it, nil when nothing boots.
-func (c *Cluster) machine(v *vm, p *process) *Machine {
+func (c *Cluster) machine(v *vm, p *process) *guest.Machine {
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
 
 	config := maps.Clone(p.hardware)
 	for k := range config {
-		if driveKey.MatchString(k) {
+		if pve.DriveKey.MatchString(k) {
 			delete(config, k)
 		}
 	}
 	for k, s := range v.Config { // drives are as they are now: media change and disks are added while it runs
-		if driveKey.MatchString(k) {
+		if pve.DriveKey.MatchString(k) {
 			config[k] = s
 		}
 	}
@@ -126,7 +128,7 @@ func (c *Cluster) machine(v *vm, p *process) *Machine {
 	}
 
 	for _, k := range bootOrder(config) {
-		if diskKey.MatchString(k) && c.boots(v, m, k, config) {
+		if pve.DiskKey.MatchString(k) && c.boots(v, m, k, config) {
 			return m
 		}
 	}
@@ -134,14 +136,14 @@ func (c *Cluster) machine(v *vm, p *process) *Machine {
 	return nil
 }
 
-func (c *Cluster) board(v *vm, config map[string]string) *Machine {
-	cpu := parseProps("cputype", config["cpu"])
-	m := &Machine{
+func (c *Cluster) board(v *vm, config map[string]string) *guest.Machine {
+	cpu := pve.ParseProperties("cputype", config["cpu"])
+	m := &guest.Machine{
 		Host: v.Host, VMID: v.ID, Name: cmp.Or(config["name"], "VM"+strconv.Itoa(v.ID)),
-		UUID:      parseProps("", config["smbios1"]).get("uuid"),
+		UUID:      pve.ParseProperties("", config["smbios1"]).Get("uuid"),
 		MemoryMiB: c.balloon(v, config),
 		Cores:     atoi(config["cores"], 1) * atoi(config["sockets"], 1),
-		CPUType:   cmp.Or(cpu.get("cputype"), defaultCPU), BIOS: cmp.Or(config["bios"], "seabios"),
+		CPUType:   cmp.Or(cpu.Get("cputype"), defaultCPU), BIOS: cmp.Or(config["bios"], "seabios"),
 		AgentEnabled: agentEnabled(config["agent"]),
 		Net:          c.s.net, Clock: c.s.opts.Clock, Trace: c.s.opts.Trace, PullImage: c.s.pull,
 		Faults: c.s.opts.Faults, Names: c.s.names(v),
@@ -151,14 +153,14 @@ func (c *Cluster) board(v *vm, config map[string]string) *Machine {
 		if !ok {
 			continue
 		}
-		if n := parseNet(s); !n.rest.is("link_down") {
-			m.NICs = append(m.NICs, NIC{Index: i, MAC: n.mac, Bridge: n.bridge, VLAN: n.tag, MTU: n.mtu, Model: n.model})
+		if n := pve.ParseNet(s); !n.Rest.On("link_down") {
+			m.NICs = append(m.NICs, guest.NIC{Index: i, MAC: n.MAC, Bridge: n.Bridge, VLAN: n.Tag, MTU: n.MTU, Model: n.Model})
 		}
 	}
 	for i := range 16 {
 		if s, ok := config["hostpci"+strconv.Itoa(i)]; ok {
-			d := parseProps("host", s)
-			m.PCI = append(m.PCI, PCI{Address: d.get("host"), Mapping: d.get("mapping")})
+			d := pve.ParseProperties("host", s)
+			m.PCI = append(m.PCI, guest.PCI{Address: d.Get("host"), Mapping: d.Get("mapping")})
 		}
 	}
 
@@ -175,9 +177,9 @@ func atoi(s string, fallback int) int {
 }
 
 // plug adds a drive to a machine.
-func (c *Cluster) plug(v *vm, m *Machine, key string, config map[string]string) {
-	p := parseProps("file", config[key])
-	vol, err := c.volume(v.Host, p.get("file"))
+func (c *Cluster) plug(v *vm, m *guest.Machine, key string, config map[string]string) {
+	p := pve.ParseProperties("file", config[key])
+	vol, err := c.volume(v.Host, p.Get("file"))
 	if err != nil {
 		return
 	}
@@ -185,18 +187,18 @@ func (c *Cluster) plug(v *vm, m *Machine, key string, config map[string]string) 
 	switch {
 	case strings.Contains(vol.Name, "-cloudinit"):
 		m.CloudInit = cloudInit(m.Name, config)
-	case p.get("media") == "cdrom":
+	case p.Get("media") == "cdrom":
 		if data, err := c.read(vol); err == nil {
 			m.CD = bootable(data)
 		}
 	default:
-		m.Disks = append(m.Disks, c.disk(vol, key, p.get("serial")))
+		m.Disks = append(m.Disks, c.disk(vol, key, p.Get("serial")))
 	}
 }
 
 // boots tells whether firmware finds something on a device, and notes it in m.
-func (c *Cluster) boots(v *vm, m *Machine, key string, config map[string]string) bool {
-	if parseProps("file", config[key]).get("media") == "cdrom" {
+func (c *Cluster) boots(v *vm, m *guest.Machine, key string, config map[string]string) bool {
+	if pve.ParseProperties("file", config[key]).Get("media") == "cdrom" {
 		m.BootedFromCD = m.CD != nil && runsOn(m.CD, config)
 
 		return m.BootedFromCD
@@ -214,30 +216,30 @@ func (c *Cluster) boots(v *vm, m *Machine, key string, config map[string]string)
 }
 
 // runsOn tells whether the machine's firmware and processor can run an image.
-func runsOn(i *Image, config map[string]string) bool {
+func runsOn(i *guest.Image, config map[string]string) bool {
 	arch := map[string]string{"": "amd64", "x86_64": "amd64", "aarch64": "arm64"}[config["arch"]]
 
 	return i.Arch == arch && (!i.SecureBoot || config["bios"] == "ovmf")
 }
 
-func cloudInit(name string, config map[string]string) *CloudInit {
-	ci := &CloudInit{Hostname: name, User: config["ciuser"], DNSServers: splitList(config["nameserver"]), DNSDomain: config["searchdomain"]}
+func cloudInit(name string, config map[string]string) *guest.CloudInit {
+	ci := &guest.CloudInit{Hostname: name, User: config["ciuser"], DNSServers: pve.SplitList(config["nameserver"]), DNSDomain: config["searchdomain"]}
 	for i := range 32 {
 		s, ok := config["ipconfig"+strconv.Itoa(i)]
 		if !ok {
-			ci.IPConfigs = append(ci.IPConfigs, IPConfig{})
+			ci.IPConfigs = append(ci.IPConfigs, guest.IPConfig{})
 
 			continue
 		}
-		p := parseProps("", s)
-		ip := IPConfig{DHCP4: p.get("ip") == "dhcp"}
-		ip.IPv4, _ = netip.ParsePrefix(p.get("ip")) // absent or a word: none; the schema checked the rest
-		ip.IPv6, _ = netip.ParsePrefix(p.get("ip6"))
-		ip.Gateway4, _ = netip.ParseAddr(p.get("gw"))
-		ip.Gateway6, _ = netip.ParseAddr(p.get("gw6"))
+		p := pve.ParseProperties("", s)
+		ip := guest.IPConfig{DHCP4: p.Get("ip") == "dhcp"}
+		ip.IPv4, _ = netip.ParsePrefix(p.Get("ip")) // absent or a word: none; the schema checked the rest
+		ip.IPv6, _ = netip.ParsePrefix(p.Get("ip6"))
+		ip.Gateway4, _ = netip.ParseAddr(p.Get("gw"))
+		ip.Gateway6, _ = netip.ParseAddr(p.Get("gw6"))
 		ci.IPConfigs = append(ci.IPConfigs, ip)
 	}
-	for n := len(ci.IPConfigs); n > 0 && ci.IPConfigs[n-1] == (IPConfig{}); n-- {
+	for n := len(ci.IPConfigs); n > 0 && ci.IPConfigs[n-1] == (guest.IPConfig{}); n-- {
 		ci.IPConfigs = ci.IPConfigs[:n-1]
 	}
 

@@ -12,12 +12,13 @@ import (
 	"strings"
 
 	"github.com/google/uuid"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/pve"
 )
 
 // Clone copies a VM and returns the task's UPID.
 func (c *Cluster) Clone(host string, id, newID int, params map[string]string, user string) (string, error) {
 	if newID < 100 {
-		return "", invalid("newid", "invalid format - value does not look like a valid VM ID")
+		return "", pve.Invalid("newid", "invalid format - value does not look like a valid VM ID")
 	}
 	c.s.mu.Lock()
 	src, err := c.find(host, id)
@@ -62,18 +63,18 @@ func (c *Cluster) copyVM(src, v *vm, params map[string]string) error {
 		switch {
 		case k == "template" || strings.HasPrefix(k, "unused"):
 			continue
-		case driveKey.MatchString(k):
+		case pve.DriveKey.MatchString(k):
 			var err error
 			if value, err = c.copyDrive(src, v, value, params["storage"]); err != nil {
 				return err
 			}
-		case netKey.MatchString(k):
-			n := parseNet(value)
-			n.mac = newMAC()
+		case pve.NetKey.MatchString(k):
+			n := pve.ParseNet(value)
+			n.MAC = newMAC()
 			value = n.String()
 		case k == "smbios1":
-			p := parseProps("", value)
-			p.set("uuid", uuid.NewString())
+			p := pve.ParseProperties("", value)
+			p.Set("uuid", uuid.NewString())
 			value = p.String()
 		case k == "vmgenid":
 			value = uuid.NewString()
@@ -92,8 +93,8 @@ func (c *Cluster) copyVM(src, v *vm, params map[string]string) error {
 }
 
 func (c *Cluster) copyDrive(src, v *vm, value, storage string) (string, error) {
-	p := parseProps("file", value)
-	vol, err := c.volume(src.Host, p.get("file"))
+	p := pve.ParseProperties("file", value)
+	vol, err := c.volume(src.Host, p.Get("file"))
 	if err != nil || vol.VMID == 0 {
 		return value, nil //nolint:nilerr // no medium, or a CD
 	}
@@ -116,7 +117,7 @@ func (c *Cluster) copyDrive(src, v *vm, value, storage string) (string, error) {
 			return "", err
 		}
 	}
-	p.set("file", made.id())
+	p.Set("file", made.id())
 
 	return p.String(), nil
 }

@@ -5,6 +5,7 @@ package site
 
 import (
 	"fmt"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/pve"
 	"maps"
 	"slices"
 	"strconv"
@@ -97,25 +98,25 @@ func (o Objects) VM(id int) (VM, bool) {
 func (o Objects) SetPool(name string, vms, storages []string, remove bool) error {
 	p, ok := o.c.c.Pools[name]
 	if !ok {
-		return dief("pool '%s' does not exist", name)
+		return pve.Errorf("pool '%s' does not exist", name)
 	}
 
 	for _, s := range vms {
 		id, err := strconv.Atoi(s)
 		if err != nil || o.c.c.VMs[id] == nil {
-			return dief("VM %s does not exist", s)
+			return pve.Errorf("VM %s does not exist", s)
 		}
 		switch have := slices.Contains(p.VMs, id); {
 		case remove && !have:
-			return dief("VM %d is not a pool member", id)
+			return pve.Errorf("VM %d is not a pool member", id)
 		case remove:
 			p.VMs = slices.DeleteFunc(p.VMs, func(v int) bool { return v == id })
 		case have:
-			return dief("VM %d is already a pool member", id)
+			return pve.Errorf("VM %d is already a pool member", id)
 		default:
 			for other, q := range o.c.c.Pools {
 				if slices.Contains(q.VMs, id) {
-					return dief("VM %d belongs already to pool '%s' and 'allow-move' is not set", id, other)
+					return pve.Errorf("VM %d belongs already to pool '%s' and 'allow-move' is not set", id, other)
 				}
 			}
 			p.VMs = append(p.VMs, id)
@@ -136,10 +137,10 @@ func (o Objects) CheckHA(sid string) error {
 	kind, id, ok := strings.Cut(sid, ":")
 	n, err := strconv.Atoi(id)
 	if !ok || kind != "vm" || err != nil {
-		return invalid("sid", "invalid format - value does not look like a valid HA resource ID")
+		return pve.Invalid("sid", "invalid format - value does not look like a valid HA resource ID")
 	}
 	if o.c.c.VMs[n] == nil {
-		return dief("cannot add resource '%s': VM %d does not exist", sid, n)
+		return pve.Errorf("cannot add resource '%s': VM %d does not exist", sid, n)
 	}
 
 	return nil
@@ -148,17 +149,17 @@ func (o Objects) CheckHA(sid string) error {
 // CheckMapping refuses a mapping without the properties its kind needs.
 func CheckMapping(kind string, entries []string) error {
 	if len(entries) == 0 {
-		return invalid("map", "property is missing and it is not optional")
+		return pve.Invalid("map", "property is missing and it is not optional")
 	}
 	needed := []string{"id", "node"}
 	if kind == KindPCI {
 		needed = []string{"id", "node", "path"}
 	}
 	for _, entry := range entries {
-		p := parseProps("", entry)
+		p := pve.ParseProperties("", entry)
 		for _, k := range needed {
-			if p.get(k) == "" {
-				return invalid("map", "invalid format - format error\nmap.%s: property is missing and it is not optional", k)
+			if p.Get(k) == "" {
+				return pve.Invalid("map", "invalid format - format error\nmap.%s: property is missing and it is not optional", k)
 			}
 		}
 	}
@@ -183,7 +184,7 @@ func (c *Cluster) Bridges(host string) ([]string, error) {
 	for _, v := range c.c.VMs {
 		if v.Host == h.Name {
 			for i := range 32 {
-				if b := parseNet(v.Config[fmt.Sprintf("net%d", i)]).bridge; b != "" {
+				if b := pve.ParseNet(v.Config[fmt.Sprintf("net%d", i)]).Bridge; b != "" {
 					names[b] = true
 				}
 			}

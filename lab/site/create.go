@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/pve"
 )
 
 // Times that a host takes, in the site's time.
@@ -27,15 +28,15 @@ const (
 // Create makes a VM from the parameters of a create call and returns the task's UPID.
 func (c *Cluster) Create(host string, id int, params map[string]string, user string) (string, error) {
 	params = maps.Clone(params)
-	pool, start := params["pool"], isTrue(params["start"])
+	pool, start := params["pool"], pve.IsTrue(params["start"])
 	for _, k := range []string{"pool", "start", "vmid", "node", "storage", "force", "unique", "bwlimit", "archive"} {
 		delete(params, k)
 	}
 
 	if id < 100 || id > 999999999 {
-		return "", invalid("vmid", "invalid format - value does not look like a valid VM ID")
+		return "", pve.Invalid("vmid", "invalid format - value does not look like a valid VM ID")
 	}
-	if err := checkConfig(params); err != nil {
+	if err := pve.CheckConfig(params); err != nil {
 		return "", err
 	}
 	if err := checkRoot(params, user); err != nil {
@@ -73,12 +74,12 @@ func (c *Cluster) reserve(v *vm, host, pool string, params map[string]string) er
 	}
 	v.Host = h.Name
 	if have, taken := c.c.VMs[v.ID]; taken {
-		return dief("unable to create VM %d - VM %d already exists on node '%s'", v.ID, v.ID, have.Host)
+		return pve.Errorf("unable to create VM %d - VM %d already exists on node '%s'", v.ID, v.ID, have.Host)
 	}
 	if pool != "" {
 		p, ok := c.c.Pools[pool]
 		if !ok {
-			return &Error{Status: http.StatusForbidden, Message: fmt.Sprintf("Permission check failed (pool '%s' does not exist)", pool)}
+			return &pve.Error{Status: http.StatusForbidden, Message: fmt.Sprintf("Permission check failed (pool '%s' does not exist)", pool)}
 		}
 		p.VMs = append(p.VMs, v.ID)
 	}
@@ -93,11 +94,11 @@ func (c *Cluster) reserve(v *vm, host, pool string, params map[string]string) er
 // checkDrives refuses storages that cannot be meant, before there is a task.
 func (c *Cluster) checkDrives(host string, params map[string]string) error {
 	for k, value := range params {
-		if !driveKey.MatchString(k) {
+		if !pve.DriveKey.MatchString(k) {
 			continue
 		}
-		p := parseProps("file", value)
-		file := p.get("file")
+		p := pve.ParseProperties("file", value)
+		file := p.Get("file")
 		storage, _, ok := strings.Cut(file, ":")
 		if !ok {
 			continue
@@ -146,8 +147,8 @@ func (c *Cluster) build(ctx context.Context, v *vm, params map[string]string, us
 	if _, ok := v.Config["boot"]; !ok {
 		v.Config["boot"] = "order=" + strings.Join(defaultBoot(v.Config), ";")
 	}
-	if p := parseProps("", v.Config["smbios1"]); p.get("uuid") == "" {
-		p.set("uuid", uuid.NewString())
+	if p := pve.ParseProperties("", v.Config["smbios1"]); p.Get("uuid") == "" {
+		p.Set("uuid", uuid.NewString())
 		v.Config["smbios1"] = p.String()
 	}
 	if v.Config["vmgenid"] == "" {
@@ -162,17 +163,17 @@ func (c *Cluster) fillConfig(v *vm, params map[string]string, user string, made 
 	for _, k := range slices.Sorted(maps.Keys(params)) {
 		value := params[k]
 		switch {
-		case driveKey.MatchString(k):
+		case pve.DriveKey.MatchString(k):
 			stored, err := c.attach(v, k, value, user, made)
 			if err != nil {
 				return err
 			}
 			say("%s: successfully created disk '%s'", k, stored)
 			value = stored
-		case netKey.MatchString(k):
-			n := parseNet(value)
-			if n.mac == "" {
-				n.mac = newMAC()
+		case pve.NetKey.MatchString(k):
+			n := pve.ParseNet(value)
+			if n.MAC == "" {
+				n.MAC = newMAC()
 			}
 			value = n.String()
 		}
@@ -202,17 +203,17 @@ func checkRoot(params map[string]string, user string) error {
 		case slices.Contains([]string{
 			"affinity", "arch", "args", "hookscript", "hugepages", "ivshmem", "keephugepages", "lock", "vmstate",
 		}, k):
-			return dief("only root can set '%s' config", k)
+			return pve.Errorf("only root can set '%s' config", k)
 		case strings.HasPrefix(k, "hostpci"):
-			if p := parseProps("host", v); p.get("mapping") == "" {
-				return dief("only root can set '%s' config for non-mapped devices", k)
+			if p := pve.ParseProperties("host", v); p.Get("mapping") == "" {
+				return pve.Errorf("only root can set '%s' config for non-mapped devices", k)
 			}
 		case strings.HasPrefix(k, "usb"):
-			if p := parseProps("host", v); p.get("mapping") == "" && p.get("host") != "spice" {
-				return dief("only root can set '%s' config for real devices", k)
+			if p := pve.ParseProperties("host", v); p.Get("mapping") == "" && p.Get("host") != "spice" {
+				return pve.Errorf("only root can set '%s' config for real devices", k)
 			}
 		case strings.HasPrefix(k, "serial") && v != "socket":
-			return dief("only root can set '%s' config for real devices", k)
+			return pve.Errorf("only root can set '%s' config for real devices", k)
 		}
 	}
 
@@ -278,15 +279,15 @@ func (c *Cluster) volumesOf(id int) []*volume {
 func (c *Cluster) deletable(v *vm, purge bool) error {
 	switch {
 	case c.c.VMs[v.ID] != v:
-		return dief("Configuration file 'nodes/%s/qemu-server/%d.conf' does not exist", v.Host, v.ID)
+		return pve.Errorf("Configuration file 'nodes/%s/qemu-server/%d.conf' does not exist", v.Host, v.ID)
 	case v.Lock != "":
-		return dief("VM is locked (%s)", v.Lock)
-	case isTrue(v.Config["protection"]):
-		return dief("can't remove VM %d - protection mode enabled", v.ID)
+		return pve.Errorf("VM is locked (%s)", v.Lock)
+	case pve.IsTrue(v.Config["protection"]):
+		return pve.Errorf("can't remove VM %d - protection mode enabled", v.ID)
 	case c.s.running[vmKey{c.c.Name, v.ID}] != nil:
-		return dief("VM %d is running - destroy failed", v.ID)
+		return pve.Errorf("VM %d is running - destroy failed", v.ID)
 	case !purge && c.c.HAResources[fmt.Sprintf("vm:%d", v.ID)] != nil:
-		return dief("unable to remove VM %d - used in HA resources and purge parameter not set.", v.ID)
+		return pve.Errorf("unable to remove VM %d - used in HA resources and purge parameter not set.", v.ID)
 	}
 
 	return nil

@@ -15,8 +15,8 @@ import (
 func TestCreateRefusesWhatProxmoxRefuses(t *testing.T) {
 	t.Parallel()
 	l := open(t)
-	l.download(pve, "local")
-	l.done(l.Create(pve, 801, talos(), root))
+	l.download(host, "local")
+	l.done(l.Create(host, 801, talos(), root))
 
 	for name, c := range map[string]struct {
 		host   string
@@ -30,35 +30,35 @@ func TestCreateRefusesWhatProxmoxRefuses(t *testing.T) {
 			"unable to create VM 801 - VM 801 already exists on node 'ryzen-proxmox'",
 		},
 		"qcow2 on LVM": {
-			pve, 802, talos("scsi0", "file=local-lvm:10,format=qcow2"), root,
+			host, 802, talos("scsi0", "file=local-lvm:10,format=qcow2"), root,
 			"unable to create VM 802 - unsupported format 'qcow2' at /usr/share/perl5/PVE/Storage/LvmThinPlugin.pm line 87.",
 		},
 		"disk on a storage for files": {
-			pve, 803, talos("scsi0", "file=local:10"), root,
+			host, 803, talos("scsi0", "file=local:10"), root,
 			"Parameter verification failed. (storage: storage 'local' does not support vm images)",
 		},
 		"storage of other hosts": {
-			pve, 804, talos("scsi0", "file=nas:10"), root,
+			host, 804, talos("scsi0", "file=nas:10"), root,
 			"storage 'nas' is not available on node 'ryzen-proxmox'",
 		},
-		"storage unknown": {pve, 805, talos("scsi0", "file=fast:10"), root, "storage 'fast' does not exist"},
+		"storage unknown": {host, 805, talos("scsi0", "file=fast:10"), root, "storage 'fast' does not exist"},
 		"image that is not there": {
 			"alpha", 806, talos("net0", ""), root,
 			"unable to create VM 806 - volume 'local:iso/talos.iso' does not exist",
 		},
 		"option unknown": {
-			pve, 807, talos("colour", "red"), root,
+			host, 807, talos("colour", "red"), root,
 			"Parameter verification failed. (colour: property is not defined in schema and the schema does not allow additional properties)",
 		},
 		"name": {
-			pve, 808, talos("name", "ctrl_00"), root,
+			host, 808, talos("name", "ctrl_00"), root,
 			"Parameter verification failed. (name: invalid format - value does not look like a valid DNS name)",
 		},
 		"raw PCI device by token": {
-			pve, 809, talos("hostpci0", "host=0000:01:00.0"), "root@pam!lab",
+			host, 809, talos("hostpci0", "host=0000:01:00.0"), "root@pam!lab",
 			"only root can set 'hostpci0' config for non-mapped devices",
 		},
-		"small id": {pve, 99, talos(), root, "Parameter verification failed. (vmid: invalid format - value does not look like a valid VM ID)"},
+		"small id": {host, 99, talos(), root, "Parameter verification failed. (vmid: invalid format - value does not look like a valid VM ID)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			upid, err := l.Create(c.host, c.id, c.params, c.user)
@@ -73,7 +73,7 @@ func TestCreateRefusesWhatProxmoxRefuses(t *testing.T) {
 func TestStartRefusesWhatQEMURefuses(t *testing.T) {
 	t.Parallel()
 	l := open(t)
-	l.download(pve, "local")
+	l.download(host, "local")
 
 	for name, c := range map[string]struct {
 		id     int
@@ -87,37 +87,37 @@ func TestStartRefusesWhatQEMURefuses(t *testing.T) {
 		"template":   {814, talos("template", "1"), "you can't start a vm if it's a template"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l.done(l.Create(pve, c.id, c.params, root))
-			upid, err := l.Start(pve, c.id, root)
+			l.done(l.Create(host, c.id, c.params, root))
+			upid, err := l.Start(host, c.id, root)
 			l.fails(c.want, upid, err)
 		})
 	}
 
-	l.done(l.Create(pve, 815, talos(), root))
-	l.done(l.DeleteVolume(pve, "local", "local:iso/talos.iso", root))
-	upid, err := l.Start(pve, 815, root)
+	l.done(l.Create(host, 815, talos(), root))
+	l.done(l.DeleteVolume(host, "local", "local:iso/talos.iso", root))
+	upid, err := l.Start(host, 815, root)
 	l.fails("volume 'local:iso/talos.iso' does not exist", upid, err)
 }
 
 func TestDeleteTakesEverythingAndRefusesWhatIsInUse(t *testing.T) {
 	t.Parallel()
 	l := open(t)
-	l.download(pve, "local")
-	l.done(l.Create(pve, 800, talos("protection", "1"), root))
+	l.download(host, "local")
+	l.done(l.Create(host, 800, talos("protection", "1"), root))
 
-	_, err := l.Delete(pve, 800, true, root)
+	_, err := l.Delete(host, 800, true, root)
 	require.EqualError(t, err, "can't remove VM 800 - protection mode enabled")
-	require.NoError(t, l.Update(pve, 800, map[string]string{"protection": "0"}, root))
-	l.done(l.Start(pve, 800, root))
-	_, err = l.Delete(pve, 800, true, root)
+	require.NoError(t, l.Update(host, 800, map[string]string{"protection": "0"}, root))
+	l.done(l.Start(host, 800, root))
+	_, err = l.Delete(host, 800, true, root)
 	require.EqualError(t, err, "VM 800 is running - destroy failed")
 
-	l.done(l.Stop(pve, 800, root))
-	l.done(l.Delete(pve, 800, true, root))
-	volumes, err := l.Content(pve, "local-lvm", "")
+	l.done(l.Stop(host, 800, root))
+	l.done(l.Delete(host, 800, true, root))
+	volumes, err := l.Content(host, "local-lvm", "")
 	require.NoError(t, err)
 	assert.Empty(t, volumes)
-	_, err = l.VM(pve, 800)
+	_, err = l.VM(host, 800)
 	require.EqualError(t, err, "Configuration file 'nodes/ryzen-proxmox/qemu-server/800.conf' does not exist")
 }
 

@@ -6,6 +6,8 @@ package site
 import (
 	"context"
 	"fmt"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/pve"
 	"os"
 	"slices"
 	"strconv"
@@ -13,8 +15,8 @@ import (
 )
 
 // disk is a volume as a guest uses it. The closures follow the volume when it moves to another storage.
-func (c *Cluster) disk(vol *volume, device, serial string) *Disk {
-	return &Disk{
+func (c *Cluster) disk(vol *volume, device, serial string) *guest.Disk {
+	return &guest.Disk{
 		Device: device, Size: vol.Size, Serial: serial, Image: vol.Image,
 		Load: func() []byte {
 			data, err := os.ReadFile(c.file(vol))
@@ -38,7 +40,7 @@ func (c *Cluster) disk(vol *volume, device, serial string) *Disk {
 	}
 }
 
-func (s *Site) pull(ctx context.Context, ref string) (*Image, error) {
+func (s *Site) pull(ctx context.Context, ref string) (*guest.Image, error) {
 	if s.opts.PullImage == nil {
 		return nil, fmt.Errorf("failed to pull image %q: no registry in this site", ref)
 	}
@@ -54,7 +56,7 @@ func (c *Cluster) checkHardware(v *vm) error {
 	}
 
 	if cores := atoi(v.Config["cores"], 1) * atoi(v.Config["sockets"], 1); cores > h.Cores {
-		return dief("MAX %d vcpus allowed per VM on this node", h.Cores)
+		return pve.Errorf("MAX %d vcpus allowed per VM on this node", h.Cores)
 	}
 	if err := c.checkMemory(v, h); err != nil {
 		return err
@@ -62,10 +64,10 @@ func (c *Cluster) checkHardware(v *vm) error {
 	for _, k := range driveOrder(v.Config) {
 		if strings.HasPrefix(v.Config["machine"], "q35") || strings.HasPrefix(v.Config["machine"], "pc-q35") {
 			if k == "ide1" || k == "ide3" {
-				return dief("start failed: QEMU exited with code 1: Can't create IDE unit 1, bus supports only 1 units")
+				return pve.Errorf("start failed: QEMU exited with code 1: Can't create IDE unit 1, bus supports only 1 units")
 			}
 		}
-		file := parseProps("file", v.Config[k]).get("file")
+		file := pve.ParseProperties("file", v.Config[k]).Get("file")
 		if file == "none" || file == "cdrom" {
 			continue
 		}
@@ -78,8 +80,8 @@ func (c *Cluster) checkHardware(v *vm) error {
 		if !ok {
 			continue
 		}
-		if b := parseNet(s).bridge; b != "" && len(h.Bridges) > 0 && !slices.Contains(h.Bridges, b) {
-			return dief("bridge '%s' does not exist", b)
+		if b := pve.ParseNet(s).Bridge; b != "" && len(h.Bridges) > 0 && !slices.Contains(h.Bridges, b) {
+			return pve.Errorf("bridge '%s' does not exist", b)
 		}
 	}
 
@@ -89,7 +91,7 @@ func (c *Cluster) checkHardware(v *vm) error {
 // checkMemory counts what runs on the host already.
 func (c *Cluster) checkMemory(v *vm, h HostDef) error {
 	if c.memoryOn(h.Name, v)+atoi(v.Config["memory"], defaultMemoryMiB) > h.MemoryMiB {
-		return dief("start failed: QEMU exited with code 1: cannot set up guest memory 'pc.ram': Cannot allocate memory")
+		return pve.Errorf("start failed: QEMU exited with code 1: cannot set up guest memory 'pc.ram': Cannot allocate memory")
 	}
 
 	return nil
@@ -125,16 +127,16 @@ func (c *Cluster) checkPCI(v *vm, h HostDef) error {
 		if !ok {
 			continue
 		}
-		addresses, err := c.pciOf(parseProps("host", s), h)
+		addresses, err := c.pciOf(pve.ParseProperties("host", s), h)
 		if err != nil {
 			return err
 		}
 		for _, a := range addresses {
 			if len(h.PCI) > 0 && !slices.ContainsFunc(h.PCI, func(have string) bool { return strings.HasPrefix(have, a) }) {
-				return dief("no PCI device found for '%s'", a)
+				return pve.Errorf("no PCI device found for '%s'", a)
 			}
 			if owner := c.pciOwner(v, h, a); owner != 0 {
-				return dief("PCI device '%s' already in use by VMID '%d'", a, owner)
+				return pve.Errorf("PCI device '%s' already in use by VMID '%d'", a, owner)
 			}
 		}
 	}
@@ -143,19 +145,19 @@ func (c *Cluster) checkPCI(v *vm, h HostDef) error {
 }
 
 // pciOf resolves a hostpci setting to the host's addresses.
-func (c *Cluster) pciOf(p props, h HostDef) ([]string, error) {
-	name := p.get("mapping")
+func (c *Cluster) pciOf(p pve.Properties, h HostDef) ([]string, error) {
+	name := p.Get("mapping")
 	if name == "" {
-		return []string{fullPCI(p.get("host"))}, nil
+		return []string{fullPCI(p.Get("host"))}, nil
 	}
 	mapping, ok := c.c.PCI[name]
 	if !ok {
-		return nil, dief("PCI device mapping not found for '%s'", name)
+		return nil, pve.Errorf("PCI device mapping not found for '%s'", name)
 	}
 	for _, entry := range mapping.Map {
-		if m := parseProps("", entry); m.get("node") == h.Name {
+		if m := pve.ParseProperties("", entry); m.Get("node") == h.Name {
 			var all []string
-			for _, path := range strings.Split(m.get("path"), ";") {
+			for _, path := range strings.Split(m.Get("path"), ";") {
 				all = append(all, fullPCI(path))
 			}
 
@@ -163,7 +165,7 @@ func (c *Cluster) pciOf(p props, h HostDef) ([]string, error) {
 		}
 	}
 
-	return nil, dief("PCI device mapping not found for '%s'", name)
+	return nil, pve.Errorf("PCI device mapping not found for '%s'", name)
 }
 
 // fullPCI adds the domain that people leave out.
@@ -186,7 +188,7 @@ func (c *Cluster) pciOwner(v *vm, h HostDef, address string) int {
 			if !ok {
 				continue
 			}
-			if used, err := c.pciOf(parseProps("host", s), h); err == nil && slices.Contains(used, address) {
+			if used, err := c.pciOf(pve.ParseProperties("host", s), h); err == nil && slices.Contains(used, address) {
 				return other.ID
 			}
 		}

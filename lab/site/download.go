@@ -22,6 +22,7 @@ import (
 	"strings"
 
 	"github.com/talos-proxmox/talos-proxmox/lab/image"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/pve"
 )
 
 // maxDownload bounds what a host downloads: the lab's images are small.
@@ -42,17 +43,17 @@ func (c *Cluster) QueryURL(ctx context.Context, host, url string) (URLMetadata, 
 
 	req, err := http.NewRequestWithContext(ctx, http.MethodHead, url, nil)
 	if err != nil {
-		return URLMetadata{}, invalid("url", "invalid url '%s'", url)
+		return URLMetadata{}, pve.Invalid("url", "invalid url '%s'", url)
 	}
 
 	res, err := c.s.opts.HTTP.Do(req)
 	if err != nil {
-		return URLMetadata{}, dief("invalid server response: '500 Can't connect to %s (%s)'", req.URL.Host, rootCause(err))
+		return URLMetadata{}, pve.Errorf("invalid server response: '500 Can't connect to %s (%s)'", req.URL.Host, rootCause(err))
 	}
 	defer func() { _ = res.Body.Close() }() // nothing was read
 
 	if res.StatusCode != http.StatusOK {
-		return URLMetadata{}, dief("invalid server response: '%s'", res.Status)
+		return URLMetadata{}, pve.Errorf("invalid server response: '%s'", res.Status)
 	}
 
 	m := URLMetadata{Filename: path.Base(req.URL.Path), Mimetype: res.Header.Get("Content-Type"), Size: res.ContentLength}
@@ -98,11 +99,11 @@ func (c *Cluster) Download(host string, r DownloadRequest, user string) (string,
 	}
 	switch {
 	case (r.Checksum == "") != (r.ChecksumAlgorithm == ""):
-		return "", invalid("checksum", "checksum and checksum-algorithm go together")
+		return "", pve.Invalid("checksum", "checksum and checksum-algorithm go together")
 	case r.ChecksumAlgorithm != "" && newHash(r.ChecksumAlgorithm) == nil:
-		return "", invalid("checksum-algorithm", "value '%s' does not have a value in the enumeration 'md5, sha1, sha224, sha256, sha384, sha512'", r.ChecksumAlgorithm)
+		return "", pve.Invalid("checksum-algorithm", "value '%s' does not have a value in the enumeration 'md5, sha1, sha224, sha256, sha384, sha512'", r.ChecksumAlgorithm)
 	case r.Compression != "" && !compressions.MatchString(r.Compression):
-		return "", invalid("compression", "value '%s' does not match the regex pattern", r.Compression)
+		return "", pve.Invalid("compression", "value '%s' does not match the regex pattern", r.Compression)
 	}
 
 	return c.s.spawn(h.Name, "download", r.Filename, user, func(ctx context.Context, say sayf) error {
@@ -127,15 +128,15 @@ var (
 func checkFile(d StorageDef, content, name string) error {
 	switch {
 	case content != "iso" && content != "vztmpl" && content != "snippets":
-		return invalid("content", "value '%s' does not have a value in the enumeration 'iso, vztmpl'", content)
+		return pve.Invalid("content", "value '%s' does not have a value in the enumeration 'iso, vztmpl'", content)
 	case !d.holds(content):
-		return dief("storage '%s' is not configured for content-type '%s'", d.ID, content)
+		return pve.Errorf("storage '%s' is not configured for content-type '%s'", d.ID, content)
 	case !d.fileBased():
-		return dief("can't upload to storage type '%s', not a file based storage!", d.Type)
+		return pve.Errorf("can't upload to storage type '%s', not a file based storage!", d.Type)
 	case name == "" || !fileName.MatchString(name):
-		return invalid("filename", "invalid filename or wrong extension")
+		return pve.Invalid("filename", "invalid filename or wrong extension")
 	case content == "iso" && !isoName.MatchString(name), content == "vztmpl" && !templateName.MatchString(name):
-		return invalid("filename", "wrong file extension")
+		return pve.Invalid("filename", "wrong file extension")
 	}
 
 	return nil

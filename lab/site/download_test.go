@@ -49,12 +49,12 @@ func TestDownloads(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			upid, err := l.Download(pve, c.request, root)
+			upid, err := l.Download(host, c.request, root)
 			l.fails(c.want, upid, err)
 		})
 	}
 
-	l.download(pve, "local")
-	upid, err := l.Download(pve, ask(func(*site.DownloadRequest) {}), root)
+	l.download(host, "local")
+	upid, err := l.Download(host, ask(func(*site.DownloadRequest) {}), root)
 	l.fails("refusing to override existing file '/var/lib/vz/template/iso/talos.iso'", upid, err)
 }

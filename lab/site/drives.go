@@ -5,6 +5,7 @@ package site
 
 import (
 	"fmt"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/pve"
 	"path"
 	"regexp"
 	"slices"
@@ -24,12 +25,12 @@ var newDisk = regexp.MustCompile(`^([^:/\s]+):(\d+(\.\d+)?)$`)
 // attach turns a drive as requested into one as stored: it makes the volume that the request asks for,
 // or checks that the named one is there. Volumes it makes are added to made. The caller holds the lock.
 func (c *Cluster) attach(v *vm, key, value, user string, made *[]*volume) (string, error) {
-	p := parseProps("file", value)
-	file := p.get("file")
+	p := pve.ParseProperties("file", value)
+	file := p.Get("file")
 
 	switch {
 	case file == "none" || file == "cdrom":
-		p.del("size")
+		p.Del("size")
 
 		return p.String(), nil
 	case strings.HasSuffix(file, ":cloudinit"):
@@ -42,18 +43,18 @@ func (c *Cluster) attach(v *vm, key, value, user string, made *[]*volume) (strin
 	if err != nil {
 		return "", err
 	}
-	isCD := p.get("media") == "cdrom"
+	isCD := p.Get("media") == "cdrom"
 	if vol.Content == "iso" && !isCD {
 		return "", fmt.Errorf("%s: volume '%s' has content type 'iso' and can only be used as a CD-ROM", key, file)
 	}
 	// A volume of another VM may be used: it stays that VM's, and is neither moved nor removed with this one.
-	p.del("format")
-	p.set("size", formatSize(vol.Size))
+	p.Del("format")
+	p.Set("size", pve.FormatSize(vol.Size))
 
 	return p.String(), nil
 }
 
-func (c *Cluster) attachCloudInit(v *vm, p props, storage string, made *[]*volume) (string, error) {
+func (c *Cluster) attachCloudInit(v *vm, p pve.Properties, storage string, made *[]*volume) (string, error) {
 	_, d, err := c.imageStorage(v.Host, storage)
 	if err != nil {
 		return "", err
@@ -70,16 +71,16 @@ func (c *Cluster) attachCloudInit(v *vm, p props, storage string, made *[]*volum
 	vol := c.add(d, v.Host, volume{Name: name, Content: "images", Format: format, Size: fourMiB, VMID: v.ID})
 	*made = append(*made, vol)
 
-	p.set("file", vol.id())
-	p.set("media", "cdrom")
-	p.set("size", formatSize(vol.Size))
-	p.del("format")
+	p.Set("file", vol.id())
+	p.Set("media", "cdrom")
+	p.Set("size", pve.FormatSize(vol.Size))
+	p.Del("format")
 
 	return p.String(), nil
 }
 
-func (c *Cluster) attachNew(v *vm, key string, p props, user string, made *[]*volume) (string, error) {
-	m := newDisk.FindStringSubmatch(p.get("file"))
+func (c *Cluster) attachNew(v *vm, key string, p pve.Properties, user string, made *[]*volume) (string, error) {
+	m := newDisk.FindStringSubmatch(p.Get("file"))
 	_, d, err := c.imageStorage(v.Host, m[1])
 	if err != nil {
 		return "", err
@@ -94,7 +95,7 @@ func (c *Cluster) attachNew(v *vm, key string, p props, user string, made *[]*vo
 		size = varsSize
 	}
 
-	format := p.get("format")
+	format := p.Get("format")
 	if format == "" {
 		format = "raw"
 	}
@@ -104,7 +105,7 @@ func (c *Cluster) attachNew(v *vm, key string, p props, user string, made *[]*vo
 
 	vol := volume{Name: c.diskName(d, v, format), Content: "images", Format: format, Size: size, VMID: v.ID}
 	var data []byte
-	if from := p.get("import-from"); from != "" {
+	if from := p.Get("import-from"); from != "" {
 		if data, err = c.importSource(v.Host, from, user, &vol); err != nil {
 			return "", err
 		}
@@ -127,10 +128,10 @@ func (c *Cluster) attachNew(v *vm, key string, p props, user string, made *[]*vo
 		}
 	}
 
-	p.set("file", kept.id())
-	p.set("size", formatSize(kept.Size))
-	p.del("format")
-	p.del("import-from")
+	p.Set("file", kept.id())
+	p.Set("size", pve.FormatSize(kept.Size))
+	p.Del("format")
+	p.Del("import-from")
 
 	return p.String(), nil
 }
@@ -170,7 +171,7 @@ func (c *Cluster) byPath(host, file string) (*volume, error) {
 		}
 	}
 
-	return nil, dief("file '%s' does not exist", file)
+	return nil, pve.Errorf("file '%s' does not exist", file)
 }
 
 // imageStorage is [Cluster.storage] for disks.
@@ -180,7 +181,7 @@ func (c *Cluster) imageStorage(host, id string) (HostDef, StorageDef, error) {
 		return h, d, err
 	}
 	if !d.holds("images") {
-		return h, d, invalid("storage", "storage '%s' does not support vm images", id)
+		return h, d, pve.Invalid("storage", "storage '%s' does not support vm images", id)
 	}
 
 	return h, d, nil
@@ -201,10 +202,10 @@ func (c *Cluster) diskName(d StorageDef, v *vm, format string) string {
 
 // detach takes a drive out of the configuration: disks become unused, CDs and cloud-init drives go.
 func (c *Cluster) detach(v *vm, key string) error {
-	p := parseProps("file", v.Config[key])
+	p := pve.ParseProperties("file", v.Config[key])
 	delete(v.Config, key)
 
-	vol, err := c.volume(v.Host, p.get("file"))
+	vol, err := c.volume(v.Host, p.Get("file"))
 	if err != nil || vol.VMID != v.ID {
 		return nil //nolint:nilerr // nothing of this VM's is left behind
 	}

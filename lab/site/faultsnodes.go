@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/talos-proxmox/talos-proxmox/lab/fault"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
 )
 
 // loseNodes kills what runs in VMs whose nodes are to die now.
@@ -30,8 +31,8 @@ func (s *Site) loseNodes() {
 	}
 }
 
-// loser is how what boots now can be killed.
-func (s *Site) loser(cut context.CancelFunc, p *process) func(<-chan struct{}) {
+// killer is how what boots now can be killed.
+func (s *Site) killer(cut context.CancelFunc, p *process) func(<-chan struct{}) {
 	s.mu.Lock()
 	p.cut = cut
 	s.mu.Unlock()
@@ -70,7 +71,7 @@ func (c *Cluster) awaitReturn(ctx context.Context, p *process) {
 
 // returns tells whether what is on the disk comes up; where it does not, it waits until it may, or
 // until the VM is reset.
-func (c *Cluster) returns(ctx context.Context, m *Machine, p *process) bool {
+func (c *Cluster) returns(ctx context.Context, m *guest.Machine, p *process) bool {
 	if m.BootedFromCD || m.BootDisk == nil || len(m.BootDisk.Load()) == 0 {
 		return true
 	}

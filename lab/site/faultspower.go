@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/talos-proxmox/talos-proxmox/lab/fault"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/pve"
 )
 
 // down tells whether a host has no power.
@@ -91,7 +92,7 @@ func (c *Cluster) powerOnAll(host string) {
 	defer c.s.mu.Unlock()
 
 	for _, v := range c.c.sortedVMs() {
-		if v.Host != host || !isTrue(v.Config["onboot"]) || c.s.running[vmKey{c.c.Name, v.ID}] != nil {
+		if v.Host != host || !pve.IsTrue(v.Config["onboot"]) || c.s.running[vmKey{c.c.Name, v.ID}] != nil {
 			continue
 		}
 		if err := c.switchOn(v); err != nil {

@@ -6,6 +6,7 @@ package site
 import (
 	"crypto/sha256"
 	"fmt"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/pve"
 	"net/netip"
 	"strconv"
 )
@@ -50,7 +51,7 @@ func (c *Cluster) ImportDisk(host string, id int, source, storage, format string
 	if err != nil {
 		return "", "", err
 	}
-	volID = parseProps("file", stored).get("file")
+	volID = pve.ParseProperties("file", stored).Get("file")
 	for i := 0; ; i++ {
 		key = fmt.Sprintf("unused%d", i)
 		if _, taken := v.Config[key]; !taken {

@@ -6,6 +6,7 @@ package site
 import (
 	"context"
 	"fmt"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/pve"
 	"maps"
 	"slices"
 	"strconv"
@@ -27,9 +28,9 @@ func (c *Cluster) Migrate(host string, id int, target, targetStorage string, onl
 	case err != nil:
 		return "", err
 	case to.Name == v.Host:
-		return "", invalid("target", "target is local node.")
+		return "", pve.Invalid("target", "target is local node.")
 	case running && !online:
-		return "", invalid("online", "can't migrate running VM without --online")
+		return "", pve.Invalid("online", "can't migrate running VM without --online")
 	}
 
 	return c.s.spawn(v.Host, "qmigrate", strconv.Itoa(id), user, func(ctx context.Context, say sayf) error {
@@ -63,11 +64,11 @@ func (c *Cluster) migrate(v *vm, to HostDef, targetStorage string, local bool) e
 	}
 	var steps []step
 	for _, k := range slices.Sorted(maps.Keys(v.Config)) {
-		if !driveKey.MatchString(k) {
+		if !pve.DriveKey.MatchString(k) {
 			continue
 		}
-		p := parseProps("file", v.Config[k])
-		vol, err := c.volume(v.Host, p.get("file"))
+		p := pve.ParseProperties("file", v.Config[k])
+		vol, err := c.volume(v.Host, p.Get("file"))
 		if err != nil || vol.Host == "" {
 			continue // no medium, or on a shared storage
 		}
@@ -95,8 +96,8 @@ func (c *Cluster) migrate(v *vm, to HostDef, targetStorage string, local bool) e
 		if err := c.relocate(v, s.vol, s.d, to.Name, s.vol.Format, true); err != nil {
 			return err
 		}
-		p := parseProps("file", v.Config[s.key])
-		p.set("file", s.vol.id())
+		p := pve.ParseProperties("file", v.Config[s.key])
+		p.Set("file", s.vol.id())
 		v.Config[s.key] = p.String()
 	}
 	v.Host = to.Name

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/pve"
 	"io/fs"
 	"maps"
 	"os"
@@ -40,8 +41,8 @@ func (c *Cluster) MoveDisk(host string, id int, disk, storage, format string, dr
 		if err := c.relocate(v, src, d, v.Host, format, drop); err != nil {
 			return err
 		}
-		p := parseProps("file", v.Config[disk])
-		p.set("file", src.id())
+		p := pve.ParseProperties("file", v.Config[disk])
+		p.Set("file", src.id())
 		v.Config[disk] = p.String()
 
 		return c.s.save()
@@ -51,14 +52,14 @@ func (c *Cluster) MoveDisk(host string, id int, disk, storage, format string, dr
 func (c *Cluster) movable(v *vm, disk, storage, format string) (*volume, error) {
 	stored, ok := v.Config[disk]
 	if !ok {
-		return nil, dief("disk '%s' does not exist", disk)
+		return nil, pve.Errorf("disk '%s' does not exist", disk)
 	}
-	src, err := c.volume(v.Host, parseProps("file", stored).get("file"))
+	src, err := c.volume(v.Host, pve.ParseProperties("file", stored).Get("file"))
 	if err != nil {
 		return nil, err
 	}
 	if src.Storage == storage && (format == "" || format == src.Format) {
-		return nil, dief("you can't move to the same storage with same format")
+		return nil, pve.Errorf("you can't move to the same storage with same format")
 	}
 	_, _, err = c.imageStorage(v.Host, storage)
 

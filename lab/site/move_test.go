@@ -13,15 +13,15 @@ import (
 func TestDisksGrowAndNeverShrink(t *testing.T) {
 	t.Parallel()
 	l := open(t)
-	l.done(l.Create(pve, 800, talos("ide0", ""), root))
+	l.done(l.Create(host, 800, talos("ide0", ""), root))
 
-	l.done(l.Resize(pve, 800, "scsi0", "20G", root))
-	l.done(l.Resize(pve, 800, "scsi0", "+1G", root))
-	upid, err := l.Resize(pve, 800, "scsi0", "10G", root)
+	l.done(l.Resize(host, 800, "scsi0", "20G", root))
+	l.done(l.Resize(host, 800, "scsi0", "+1G", root))
+	upid, err := l.Resize(host, 800, "scsi0", "10G", root)
 	l.fails("shrinking disks is not supported", upid, err)
-	upid, err = l.Resize(pve, 800, "scsi5", "10G", root)
+	upid, err = l.Resize(host, 800, "scsi5", "10G", root)
 	l.fails("disk 'scsi5' does not exist", upid, err)
-	v, err := l.VM(pve, 800)
+	v, err := l.VM(host, 800)
 	require.NoError(t, err)
 	assert.Equal(t, "local-lvm:vm-800-disk-0,iothread=1,size=21G", v.Config["scsi0"])
 }

@@ -6,6 +6,7 @@ package site
 import (
 	"context"
 	"fmt"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/pve"
 	"strconv"
 	"time"
 )
@@ -45,15 +46,15 @@ func (c *Cluster) start(ctx context.Context, v *vm) error {
 func (c *Cluster) switchOn(v *vm) error {
 	switch {
 	case c.s.down(v.Host): // a task that was under way when the power went
-		return dief("host %s has no power", v.Host)
+		return pve.Errorf("host %s has no power", v.Host)
 	case c.c.VMs[v.ID] != v:
-		return dief("Configuration file 'nodes/%s/qemu-server/%d.conf' does not exist", v.Host, v.ID)
+		return pve.Errorf("Configuration file 'nodes/%s/qemu-server/%d.conf' does not exist", v.Host, v.ID)
 	case v.Lock != "":
-		return dief("VM is locked (%s)", v.Lock)
-	case isTrue(v.Config["template"]):
-		return dief("you can't start a vm if it's a template")
+		return pve.Errorf("VM is locked (%s)", v.Lock)
+	case pve.IsTrue(v.Config["template"]):
+		return pve.Errorf("you can't start a vm if it's a template")
 	case c.s.running[vmKey{c.c.Name, v.ID}] != nil:
-		return dief("VM %d already running", v.ID)
+		return pve.Errorf("VM %d already running", v.ID)
 	}
 	v.applyPending()
 	if err := c.s.powerOn(c.c, v); err != nil {
@@ -153,7 +154,7 @@ func (c *Cluster) Reboot(host string, id int, timeout time.Duration, user string
 		return "", err
 	}
 	if c.process(id) == nil {
-		return "", dief("VM %d not running", id)
+		return "", pve.Errorf("VM %d not running", id)
 	}
 
 	return c.s.spawn(v.Host, "qmreboot", strconv.Itoa(id), user, func(ctx context.Context, _ sayf) error {
@@ -178,7 +179,7 @@ func (c *Cluster) Reset(host string, id int, user string) (string, error) {
 	return c.s.spawn(v.Host, "qmreset", strconv.Itoa(id), user, func(context.Context, sayf) error {
 		p := c.process(id)
 		if p == nil {
-			return dief("VM %d not running", id)
+			return pve.Errorf("VM %d not running", id)
 		}
 		select {
 		case p.reset <- struct{}{}:

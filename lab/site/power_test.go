@@ -10,33 +10,33 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/talos-proxmox/talos-proxmox/lab/site"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
 )
 
 func TestANewVMBootsItsCDAndThenItsDisk(t *testing.T) {
 	t.Parallel()
 	l := open(t)
-	l.download(pve, "local")
+	l.download(host, "local")
 	l.guests.writes = []byte("installed")
 
-	l.done(l.Create(pve, 800, talos(), root))
-	v, err := l.VM(pve, 800)
+	l.done(l.Create(host, 800, talos(), root))
+	v, err := l.VM(host, 800)
 	require.NoError(t, err)
 	assert.Equal(t, "local-lvm:vm-800-disk-0,iothread=1,size=10G", v.Config["scsi0"])
 	assert.Equal(t, "local-lvm:vm-800-cloudinit,media=cdrom,size=4M", v.Config["ide2"])
 	assert.Equal(t, "virtio=BC:24:11:00:00:01,bridge=vmbr200", v.Config["net0"])
 
-	l.done(l.Start(pve, 800, root))
+	l.done(l.Start(host, 800, root))
 	l.eventually("the guest boots", func() bool { return len(l.guests.booted()) == 1 })
 	m := l.guests.booted()[0]
 	assert.True(t, m.BootedFromCD, "the disk is blank")
 	assert.Equal(t, "v1.12.4", m.CD.Talos)
 	assert.Equal(t, "10.200.5.1/16", m.CloudInit.IPConfigs[0].IPv4.String())
 	assert.Equal(t, "ctrl-00", m.CloudInit.Hostname)
-	assert.Equal(t, site.NIC{MAC: "BC:24:11:00:00:01", Bridge: "vmbr200", Model: "virtio"}, m.NICs[0])
+	assert.Equal(t, guest.NIC{MAC: "BC:24:11:00:00:01", Bridge: "vmbr200", Model: "virtio"}, m.NICs[0])
 	assert.Equal(t, int64(10)<<30, m.Disks[0].Size)
 
-	l.guests.exits <- site.ExitReboot
+	l.guests.exits <- guest.ExitReboot
 	l.eventually("the guest boots again", func() bool { return len(l.guests.booted()) == 2 })
 	m = l.guests.booted()[1]
 	assert.False(t, m.BootedFromCD, "the disk comes first and holds something now")
@@ -48,17 +48,17 @@ func TestAVMWithoutMediumRunsWithoutGuest(t *testing.T) {
 	t.Parallel()
 	l := open(t)
 
-	l.done(l.Create(pve, 800, talos("ide0", "", "boot", ""), root))
-	l.done(l.Start(pve, 800, root))
-	v, err := l.VM(pve, 800)
+	l.done(l.Create(host, 800, talos("ide0", "", "boot", ""), root))
+	l.done(l.Start(host, 800, root))
+	v, err := l.VM(host, 800)
 	require.NoError(t, err)
 	assert.Equal(t, "order=scsi0;net0", v.Config["boot"])
 	assert.True(t, v.Running)
 	assert.Equal(t, "no boot device", v.State)
 	assert.Empty(t, l.guests.booted())
 
-	l.fails("VM quit/powerdown failed - got timeout", first(l.Shutdown(pve, 800, 5*time.Second, false, root)), nil)
-	l.done(l.Shutdown(pve, 800, 5*time.Second, true, root))
+	l.fails("VM quit/powerdown failed - got timeout", first(l.Shutdown(host, 800, 5*time.Second, false, root)), nil)
+	l.done(l.Shutdown(host, 800, 5*time.Second, true, root))
 }
 
 func first(upid string, _ error) string { return upid }
@@ -66,27 +66,27 @@ func first(upid string, _ error) string { return upid }
 func TestEditsOfARunningVMWaitForItsNextPowerCycle(t *testing.T) {
 	t.Parallel()
 	l := open(t)
-	l.download(pve, "local")
-	l.done(l.Create(pve, 800, talos(), root))
-	l.done(l.Start(pve, 800, root))
+	l.download(host, "local")
+	l.done(l.Create(host, 800, talos(), root))
+	l.done(l.Start(host, 800, root))
 	l.eventually("the guest boots", func() bool { return len(l.guests.booted()) == 1 })
 
-	require.NoError(t, l.Update(pve, 800, map[string]string{"memory": "4096", "name": "renamed"}, root))
-	v, err := l.VM(pve, 800)
+	require.NoError(t, l.Update(host, 800, map[string]string{"memory": "4096", "name": "renamed"}, root))
+	v, err := l.VM(host, 800)
 	require.NoError(t, err)
 	assert.Equal(t, "2048", v.Config["memory"])
 	assert.Equal(t, "4096", v.Wanted["memory"])
 	assert.Equal(t, "renamed", v.Config["name"], "a name is taken at once")
 	assert.True(t, v.Pending)
 
-	l.guests.exits <- site.ExitReboot
+	l.guests.exits <- guest.ExitReboot
 	l.eventually("the guest boots again", func() bool { return len(l.guests.booted()) == 2 })
 	assert.Equal(t, 2048, l.guests.booted()[1].MemoryMiB, "a reboot from inside keeps the machine")
 
-	l.done(l.Reboot(pve, 800, time.Minute, root))
+	l.done(l.Reboot(host, 800, time.Minute, root))
 	l.eventually("the guest boots anew", func() bool { return len(l.guests.booted()) == 3 })
 	assert.Equal(t, 4096, l.guests.booted()[2].MemoryMiB)
-	v, err = l.VM(pve, 800)
+	v, err = l.VM(host, 800)
 	require.NoError(t, err)
 	assert.False(t, v.Pending)
 }
@@ -94,11 +94,11 @@ func TestEditsOfARunningVMWaitForItsNextPowerCycle(t *testing.T) {
 func TestRunningVMsComeBackAfterTheLabIsGone(t *testing.T) {
 	t.Parallel()
 	l := open(t)
-	l.download(pve, "local")
+	l.download(host, "local")
 	l.guests.writes = []byte("installed")
-	l.done(l.Create(pve, 800, talos(), root))
-	l.done(l.Create(pve, 801, talos(), root))
-	l.done(l.Start(pve, 800, root))
+	l.done(l.Create(host, 800, talos(), root))
+	l.done(l.Create(host, 801, talos(), root))
+	l.done(l.Start(host, 800, root))
 	l.eventually("the guest boots", func() bool { return len(l.guests.booted()) == 1 })
 	require.NoError(t, l.site.Close())
 
@@ -107,14 +107,14 @@ func TestRunningVMsComeBackAfterTheLabIsGone(t *testing.T) {
 	m := l.guests.booted()[1]
 	assert.Equal(t, 800, m.VMID)
 	assert.Equal(t, "installed", string(m.Disks[0].Load()))
-	v, err := l.VM(pve, 801)
+	v, err := l.VM(host, 801)
 	require.NoError(t, err)
 	assert.False(t, v.Running, "this one was off")
 
-	l.done(l.Stop(pve, 800, root))
+	l.done(l.Stop(host, 800, root))
 	require.NoError(t, l.site.Close())
 	l.start()
-	v, err = l.VM(pve, 800)
+	v, err = l.VM(host, 800)
 	require.NoError(t, err)
 	assert.False(t, v.Running, "a stopped VM stays stopped")
 }
@@ -122,11 +122,11 @@ func TestRunningVMsComeBackAfterTheLabIsGone(t *testing.T) {
 func TestPitfallBallooningTakesAGuestsMemory(t *testing.T) {
 	t.Parallel()
 	l := open(t)
-	l.download(pve, "local")
+	l.download(host, "local")
 	boot := func(id int, params map[string]string) int {
 		before := len(l.guests.booted())
-		l.done(l.Create(pve, id, params, root))
-		l.done(l.Start(pve, id, root))
+		l.done(l.Create(host, id, params, root))
+		l.done(l.Start(host, id, root))
 		l.eventually("the guest boots", func() bool { return len(l.guests.booted()) == before+1 })
 
 		return l.guests.booted()[before].MemoryMiB

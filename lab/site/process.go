@@ -5,6 +5,7 @@ package site
 
 import (
 	"context"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
 	"maps"
 	"strconv"
 	"sync"
@@ -31,7 +32,7 @@ type process struct {
 	pid      int
 	started  time.Time
 	state    string
-	agent    func() []Interface
+	agent    func() []guest.Interface
 	lost     <-chan struct{} // set when what runs inside was killed: it boots again when this closes
 	cut      func()          // kills what runs inside; nil when nothing does
 }
@@ -84,7 +85,7 @@ func (c *Cluster) run(ctx context.Context, v *vm, p *process) {
 		again := boot.Err() != nil && ctx.Err() == nil // a reset, or it was lost
 		cut()
 		c.awaitReturn(ctx, p)
-		if exit == ExitPowerOff && !again {
+		if exit == guest.ExitPowerOff && !again {
 			break
 		}
 	}
@@ -105,41 +106,41 @@ func (c *Cluster) run(ctx context.Context, v *vm, p *process) {
 }
 
 // bootOnce runs what boots, until it ends or the power goes.
-func (c *Cluster) bootOnce(ctx context.Context, cut context.CancelFunc, v *vm, p *process) Exit {
+func (c *Cluster) bootOnce(ctx context.Context, cut context.CancelFunc, v *vm, p *process) guest.Exit {
 	m := c.machine(v, p)
 	if m == nil || c.s.opts.Guest == nil {
 		c.s.setState(p, stateNoBoot, nil)
 		<-ctx.Done()
 
-		return ExitPowerOff
+		return guest.ExitPowerOff
 	}
 
-	m.SetAgent = func(report func() []Interface) {
+	m.SetAgent = func(report func() []guest.Interface) {
 		if m.AgentEnabled {
 			c.s.mu.Lock()
 			p.agent = report
 			c.s.mu.Unlock()
 		}
 	}
-	m.Lose = c.s.loser(cut, p)
+	m.Lose = c.s.killer(cut, p)
 	if !c.returns(ctx, m, p) {
-		return ExitReboot
+		return guest.ExitReboot
 	}
 	c.s.setState(p, stateGuest, nil)
 	exit := c.s.opts.Guest(m).Run(ctx, m)
 
-	if exit == ExitHalt {
+	if exit == guest.ExitHalt {
 		c.s.setState(p, stateHalted, nil)
 		<-ctx.Done()
 
-		return ExitPowerOff
+		return guest.ExitPowerOff
 	}
 	c.s.setState(p, stateNoBoot, nil)
 
 	return exit
 }
 
-func (s *Site) setState(p *process, state string, agent func() []Interface) {
+func (s *Site) setState(p *process, state string, agent func() []guest.Interface) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p.state, p.agent = state, agent

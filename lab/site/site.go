@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/talos-proxmox/talos-proxmox/lab/fault"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/pve"
 )
 
 // Options say how to open a site.
@@ -25,15 +27,15 @@ type Options struct {
 	// Definition is what a new site consists of; nil means [DefaultDefinition].
 	Definition *Definition
 	// Clock scales the site's waits.
-	Clock Clock
+	Clock guest.Clock
 	// Trace keeps the operations; nil keeps none.
-	Trace *Trace
+	Trace *guest.Trace
 	// Guest makes what boots from a bootable medium; nil boots nothing.
-	Guest func(*Machine) Guest
+	Guest func(*guest.Machine) guest.Guest
 	// HTTP fetches what a host downloads; nil uses one that dials the site's network and trusts nobody.
 	HTTP *http.Client
 	// PullImage resolves container images for guests; nil knows none.
-	PullImage func(ctx context.Context, ref string) (*Image, error)
+	PullImage func(ctx context.Context, ref string) (*guest.Image, error)
 	// DiskDeleted hears what was on a disk that is gone for good; nil when nobody cares.
 	DiskDeleted func(content []byte)
 	// Faults are what goes wrong; nil when nothing does.
@@ -45,7 +47,7 @@ type Options struct {
 // Site is an open site. Its methods may be called at the same time.
 type Site struct {
 	opts Options
-	net  *Net
+	net  *guest.Net
 	ctx  context.Context //nolint:containedctx // the life of the site: tasks and guests end with it
 	stop context.CancelFunc
 	work sync.WaitGroup
@@ -77,7 +79,7 @@ func Open(opts Options) (*Site, error) {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
 	if opts.Trace == nil {
-		opts.Trace = NewTrace(nil)
+		opts.Trace = guest.NewTrace(nil)
 	}
 	if err := os.MkdirAll(opts.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("making the site's directory: %w", err)
@@ -89,7 +91,7 @@ func Open(opts Options) (*Site, error) {
 	}
 
 	s := &Site{
-		opts: opts, net: NewNet(), state: st,
+		opts: opts, net: guest.NewNet(), state: st,
 		running: map[vmKey]*process{}, tasks: map[string]*Task{}, locks: map[vmKey]*sync.Mutex{},
 		pid: time.Now().Unix() & 0xffff,
 	}
@@ -161,13 +163,13 @@ func (s *Site) tellGone() {
 }
 
 // Net is the site's network.
-func (s *Site) Net() *Net { return s.net }
+func (s *Site) Net() *guest.Net { return s.net }
 
 // Clock scales the site's waits.
-func (s *Site) Clock() Clock { return s.opts.Clock }
+func (s *Site) Clock() guest.Clock { return s.opts.Clock }
 
 // Trace keeps the site's operations.
-func (s *Site) Trace() *Trace { return s.opts.Trace }
+func (s *Site) Trace() *guest.Trace { return s.opts.Trace }
 
 // Faults are what goes wrong with the site; nil when nothing does.
 func (s *Site) Faults() *fault.Set { return s.opts.Faults }
@@ -247,8 +249,8 @@ func (c *Cluster) host(name string) (HostDef, error) {
 	if h, ok := c.c.host(name); ok {
 		return h, nil
 	}
-	if !c.s.state.OpenHosts || !hostName.MatchString(name) {
-		return HostDef{}, dief("hostname lookup '%s' failed - failed to get address info for: %s: Name or service not known", name, name)
+	if !c.s.state.OpenHosts || !pve.HostName.MatchString(name) {
+		return HostDef{}, pve.Errorf("hostname lookup '%s' failed - failed to get address info for: %s: Name or service not known", name, name)
 	}
 
 	h := openHost(name)

@@ -16,6 +16,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/lab/fault"
 	"github.com/talos-proxmox/talos-proxmox/lab/image"
 	"github.com/talos-proxmox/talos-proxmox/lab/site"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
 )
 
 const root = "root@pam"
@@ -23,33 +24,33 @@ const root = "root@pam"
 // guests are operating systems under a test's control: each boot waits for what the test decides.
 type guests struct {
 	mu     sync.Mutex
-	boots  []*site.Machine
-	exits  chan site.Exit
+	boots  []*guest.Machine
+	exits  chan guest.Exit
 	obeys  bool // powers off when asked to
 	writes []byte
 }
 
-func (g *guests) make(m *site.Machine) site.Guest {
+func (g *guests) make(m *guest.Machine) guest.Guest {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.boots = append(g.boots, m)
 
-	return guest{g}
+	return testGuest{g}
 }
 
-func (g *guests) booted() []*site.Machine {
+func (g *guests) booted() []*guest.Machine {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 
-	return append([]*site.Machine(nil), g.boots...)
+	return append([]*guest.Machine(nil), g.boots...)
 }
 
-type guest struct{ *guests }
+type testGuest struct{ *guests }
 
-func (g guest) Run(ctx context.Context, m *site.Machine) site.Exit {
+func (g testGuest) Run(ctx context.Context, m *guest.Machine) guest.Exit {
 	if g.writes != nil {
 		if err := m.Disks[0].Store(g.writes); err != nil {
-			return site.ExitHalt
+			return guest.ExitHalt
 		}
 	}
 	ask := m.ShutdownRequested
@@ -58,9 +59,9 @@ func (g guest) Run(ctx context.Context, m *site.Machine) site.Exit {
 	}
 	select {
 	case <-ctx.Done():
-		return site.ExitPowerOff
+		return guest.ExitPowerOff
 	case <-ask:
-		return site.ExitPowerOff
+		return guest.ExitPowerOff
 	case e := <-g.exits:
 		return e
 	}
@@ -91,8 +92,8 @@ func open(t *testing.T) *lab {
 	}))
 	t.Cleanup(web.Close)
 
-	l := &lab{T: t, dir: t.TempDir(), url: web.URL + "/talos.iso", guests: &guests{exits: make(chan site.Exit), obeys: true}}
-	l.faults = fault.New(site.NewTrace(nil), nil)
+	l := &lab{T: t, dir: t.TempDir(), url: web.URL + "/talos.iso", guests: &guests{exits: make(chan guest.Exit), obeys: true}}
+	l.faults = fault.New(guest.NewTrace(nil), nil)
 	l.start()
 
 	return l
@@ -101,7 +102,7 @@ func open(t *testing.T) *lab {
 func (l *lab) start() {
 	l.Helper()
 
-	s, err := site.Open(site.Options{Dir: l.dir, Clock: site.Clock{Speed: 1000}, Guest: l.guests.make, HTTP: http.DefaultClient, Faults: l.faults})
+	s, err := site.Open(site.Options{Dir: l.dir, Clock: guest.Clock{Speed: 1000}, Guest: l.guests.make, HTTP: http.DefaultClient, Faults: l.faults})
 	require.NoError(l, err)
 	l.Cleanup(func() { _ = s.Close() })
 	l.site, l.Cluster = s, s.Clusters()[0]
@@ -154,4 +155,4 @@ func (l *lab) eventually(what string, holds func() bool) {
 	require.Eventually(l, holds, 10*time.Second, 5*time.Millisecond, what)
 }
 
-const pve = "ryzen-proxmox"
+const host = "ryzen-proxmox"

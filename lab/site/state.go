@@ -5,6 +5,7 @@ package site
 
 import (
 	"cmp"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
 	"maps"
 	"slices"
 	"strings"
@@ -33,15 +34,15 @@ type cluster struct {
 
 // volume is a file or a disk on a storage.
 type volume struct {
-	Storage string `json:"storage"`
-	Host    string `json:"host,omitempty"` // "" on shared storages
-	Name    string `json:"name"`           // "vm-800-disk-0", "iso/talos.iso"
-	Content string `json:"content"`
-	Format  string `json:"format"`
-	Size    int64  `json:"size"` // bytes
-	VMID    int    `json:"vmid,omitempty"`
-	Image   *Image `json:"image,omitempty"` // what was imported onto a disk
-	Created int64  `json:"created"`
+	Storage string       `json:"storage"`
+	Host    string       `json:"host,omitempty"` // "" on shared storages
+	Name    string       `json:"name"`           // "vm-800-disk-0", "iso/talos.iso"
+	Content string       `json:"content"`
+	Format  string       `json:"format"`
+	Size    int64        `json:"size"` // bytes
+	VMID    int          `json:"vmid,omitempty"`
+	Image   *guest.Image `json:"image,omitempty"` // what was imported onto a disk
+	Created int64        `json:"created"`
 }
 
 func (v *volume) id() string { return v.Storage + ":" + v.Name }

@@ -6,6 +6,7 @@ package site
 import (
 	"context"
 	"fmt"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/pve"
 	"maps"
 	"os"
 	"path/filepath"
@@ -145,9 +146,9 @@ func (c *Cluster) DeleteVolume(host, storage, volID, user string) (string, error
 
 func uses(v *vm, volID string) bool {
 	for k, s := range v.Config {
-		if driveKey.MatchString(k) {
-			p := parseProps("file", s)
-			if p.get("file") == volID {
+		if pve.DriveKey.MatchString(k) {
+			p := pve.ParseProperties("file", s)
+			if p.Get("file") == volID {
 				return true
 			}
 		}
@@ -165,13 +166,13 @@ func (c *Cluster) storage(host, id string) (HostDef, StorageDef, error) {
 
 	i := slices.IndexFunc(c.c.Storages, func(d StorageDef) bool { return d.ID == id })
 	if i < 0 {
-		return h, StorageDef{}, dief("storage '%s' does not exist", id)
+		return h, StorageDef{}, pve.Errorf("storage '%s' does not exist", id)
 	}
 	if d := c.c.Storages[i]; d.on(h.Name) {
 		return h, d, nil
 	}
 
-	return h, StorageDef{}, dief("storage '%s' is not available on node '%s'", id, h.Name)
+	return h, StorageDef{}, pve.Errorf("storage '%s' is not available on node '%s'", id, h.Name)
 }
 
 // volume finds a volume by its full id as a host sees it. The caller holds the lock.
@@ -189,7 +190,7 @@ func (c *Cluster) volume(host, volID string) (*volume, error) {
 		return v, nil
 	}
 
-	return nil, dief("volume '%s' does not exist", volID)
+	return nil, pve.Errorf("volume '%s' does not exist", volID)
 }
 
 func volumeKey(d StorageDef, host, name string) string {
@@ -272,7 +273,7 @@ func qualify(storage, volID string) string {
 func splitVolID(volID string) (storage, name string, err error) {
 	storage, name, ok := strings.Cut(volID, ":")
 	if !ok || storage == "" || name == "" {
-		return "", "", dief("unable to parse volume ID '%s'", volID)
+		return "", "", pve.Errorf("unable to parse volume ID '%s'", volID)
 	}
 
 	return storage, name, nil

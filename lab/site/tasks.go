@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/pve"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -165,7 +166,7 @@ func (s *Site) Task(upid string) (Task, error) {
 
 	parts := strings.Split(upid, ":")
 	if len(parts) != 9 || parts[0] != "UPID" {
-		return Task{}, invalid("upid", "unable to parse worker upid '%s'", upid)
+		return Task{}, pve.Invalid("upid", "unable to parse worker upid '%s'", upid)
 	}
 
 	return Task{UPID: upid, Node: parts[1], Type: parts[5], ID: parts[6], User: parts[7], End: time.Now(), Exit: "unexpected status"}, nil

@@ -5,6 +5,7 @@ package site
 
 import (
 	"context"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/pve"
 	"maps"
 	"regexp"
 	"slices"
@@ -19,12 +20,12 @@ var instant = regexp.MustCompile(`^(name|description|tags|onboot|startup|protect
 // Update changes a VM's configuration. Settings that a running machine cannot take become pending.
 func (c *Cluster) Update(host string, id int, params map[string]string, user string) error {
 	params = maps.Clone(params)
-	remove := splitList(params["delete"])
+	remove := pve.SplitList(params["delete"])
 	wantDigest := params["digest"]
 	for _, k := range []string{"delete", "digest", "node", "vmid", "force", "skiplock", "background_delay", "revert"} {
 		delete(params, k)
 	}
-	if err := checkConfig(params); err != nil {
+	if err := pve.CheckConfig(params); err != nil {
 		return err
 	}
 	if err := checkRoot(params, user); err != nil {
@@ -43,10 +44,10 @@ func (c *Cluster) Update(host string, id int, params map[string]string, user str
 		return err
 	}
 	if v.Lock != "" {
-		return dief("VM is locked (%s)", v.Lock)
+		return pve.Errorf("VM is locked (%s)", v.Lock)
 	}
 	if wantDigest != "" && wantDigest != digest(v.Config) {
-		return dief("detected modified configuration - file changed by other user? Try again.")
+		return pve.Errorf("detected modified configuration - file changed by other user? Try again.")
 	}
 	if err := c.checkDrives(v.Host, params); err != nil {
 		return err
@@ -66,14 +67,14 @@ func (c *Cluster) Update(host string, id int, params map[string]string, user str
 
 // checkDelete refuses to remove what is set in the same call, and what is no option.
 func checkDelete(remove []string, params map[string]string) error {
-	plain := plainKeys()
+	plain := pve.PlainKeys()
 	for _, k := range remove {
 		if _, both := params[k]; both {
-			return invalid("delete", "you can't use '-%s' and -delete %s' at the same time", k, k)
+			return pve.Invalid("delete", "you can't use '-%s' and -delete %s' at the same time", k, k)
 		}
 		_, known := plain[k]
-		if !known && !netKey.MatchString(k) && !driveKey.MatchString(k) && !otherKey.MatchString(k) {
-			return invalid("delete", "unknown option '%s'", k)
+		if !known && !pve.NetKey.MatchString(k) && !pve.DriveKey.MatchString(k) && !pve.OtherKey.MatchString(k) {
+			return pve.Invalid("delete", "unknown option '%s'", k)
 		}
 	}
 
@@ -87,12 +88,12 @@ func (c *Cluster) change(v *vm, params map[string]string, remove []string, user 
 		if _, set := v.wanted()[k]; !set {
 			continue // a host warns of it in its log, and goes on
 		}
-		if isTrue(v.Config["protection"]) && driveKey.MatchString(k) {
-			return dief("can't remove drive '%s' - protection mode enabled", k)
+		if pve.IsTrue(v.Config["protection"]) && pve.DriveKey.MatchString(k) {
+			return pve.Errorf("can't remove drive '%s' - protection mode enabled", k)
 		}
 		delete(v.Pending, k)
 		switch {
-		case driveKey.MatchString(k):
+		case pve.DriveKey.MatchString(k):
 			if err := c.detach(v, k); err != nil {
 				return err
 			}
@@ -118,15 +119,15 @@ func (c *Cluster) changeOne(v *vm, k, value, user string, running bool) error {
 	v.PendingDelete = slices.DeleteFunc(v.PendingDelete, func(have string) bool { return have == k })
 
 	switch {
-	case driveKey.MatchString(k):
+	case pve.DriveKey.MatchString(k):
 		return c.changeDrive(v, k, value, user)
-	case netKey.MatchString(k):
-		n := parseNet(value)
-		if n.mac == "" {
-			n.mac = parseNet(v.wanted()[k]).mac // the address stays when only the rest changes
+	case pve.NetKey.MatchString(k):
+		n := pve.ParseNet(value)
+		if n.MAC == "" {
+			n.MAC = pve.ParseNet(v.wanted()[k]).MAC // the address stays when only the rest changes
 		}
-		if n.mac == "" {
-			n.mac = newMAC()
+		if n.MAC == "" {
+			n.MAC = newMAC()
 		}
 		value = n.String()
 	}
@@ -153,20 +154,20 @@ func (c *Cluster) changeOne(v *vm, k, value, user string, running bool) error {
 // changeDrive attaches a drive, or changes options of the one that is attached. Media and options take
 // effect at once.
 func (c *Cluster) changeDrive(v *vm, k, value, user string) error {
-	old := parseProps("file", v.Config[k])
-	p := parseProps("file", value)
-	if _, had := v.Config[k]; had && old.get("file") == p.get("file") {
-		if vol, err := c.volume(v.Host, p.get("file")); err == nil {
-			p.set("size", formatSize(vol.Size))
+	old := pve.ParseProperties("file", v.Config[k])
+	p := pve.ParseProperties("file", value)
+	if _, had := v.Config[k]; had && old.Get("file") == p.Get("file") {
+		if vol, err := c.volume(v.Host, p.Get("file")); err == nil {
+			p.Set("size", pve.FormatSize(vol.Size))
 		}
-		p.del("format")
+		p.Del("format")
 		v.Config[k] = p.String()
 
 		return nil
 	}
 
 	var made []*volume
-	if strings.HasSuffix(p.get("file"), ":cloudinit") && strings.Contains(old.get("file"), "-cloudinit") {
+	if strings.HasSuffix(p.Get("file"), ":cloudinit") && strings.Contains(old.Get("file"), "-cloudinit") {
 		if err := c.detach(v, k); err != nil { // its contents are made anew at each start
 			return err
 		}
@@ -181,7 +182,7 @@ func (c *Cluster) changeDrive(v *vm, k, value, user string) error {
 		}
 	}
 	for key, s := range v.Config {
-		if strings.HasPrefix(key, "unused") && s == parseProps("file", stored).get("file") {
+		if strings.HasPrefix(key, "unused") && s == pve.ParseProperties("file", stored).Get("file") {
 			delete(v.Config, key)
 		}
 	}
@@ -193,9 +194,9 @@ func (c *Cluster) changeDrive(v *vm, k, value, user string) error {
 // Resize grows a disk to size ("20G", "+10G", bytes) and returns the task's UPID.
 func (c *Cluster) Resize(host string, id int, disk, size, user string) (string, error) {
 	grow, plus := strings.CutPrefix(size, "+")
-	n, err := parseSize(grow)
+	n, err := pve.ParseSize(grow)
 	if err != nil {
-		return "", invalid("size", "%s", err)
+		return "", pve.Invalid("size", "%s", err)
 	}
 
 	c.s.mu.Lock()
@@ -212,13 +213,13 @@ func (c *Cluster) Resize(host string, id int, disk, size, user string) (string, 
 
 		stored, ok := v.Config[disk]
 		if !ok {
-			return dief("disk '%s' does not exist", disk)
+			return pve.Errorf("disk '%s' does not exist", disk)
 		}
-		p := parseProps("file", stored)
-		if p.get("media") == "cdrom" {
-			return dief("you can't resize a cdrom")
+		p := pve.ParseProperties("file", stored)
+		if p.Get("media") == "cdrom" {
+			return pve.Errorf("you can't resize a cdrom")
 		}
-		vol, err := c.volume(v.Host, p.get("file"))
+		vol, err := c.volume(v.Host, p.Get("file"))
 		if err != nil {
 			return err
 		}
@@ -227,10 +228,10 @@ func (c *Cluster) Resize(host string, id int, disk, size, user string) (string, 
 			want += vol.Size
 		}
 		if want < vol.Size {
-			return dief("shrinking disks is not supported")
+			return pve.Errorf("shrinking disks is not supported")
 		}
 		vol.Size = want
-		p.set("size", formatSize(want))
+		p.Set("size", pve.FormatSize(want))
 		v.Config[disk] = p.String()
 
 		return c.s.save()

@@ -9,13 +9,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/talos-proxmox/talos-proxmox/lab/site"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/pve"
 )
 
 func TestWhatAnUpdateMayRemove(t *testing.T) {
 	t.Parallel()
 	l := open(t)
-	l.done(l.Create(pve, 800, map[string]string{"protection": "1", "scsi0": "file=local-lvm:1"}, root))
+	l.done(l.Create(host, 800, map[string]string{"protection": "1", "scsi0": "file=local-lvm:1"}, root))
 
 	for name, c := range map[string]struct {
 		params map[string]string
@@ -31,13 +31,13 @@ func TestWhatAnUpdateMayRemove(t *testing.T) {
 		"protected drive": {map[string]string{"delete": "scsi0"}, "", "can't remove drive 'scsi0' - protection mode enabled"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := l.Update(pve, 800, c.params, root)
+			err := l.Update(host, 800, c.params, root)
 			require.EqualError(t, err, c.err)
-			var refused *site.Error
+			var refused *pve.Error
 			require.ErrorAs(t, err, &refused)
 			assert.Equal(t, c.field, refused.Fields["delete"])
 		})
 	}
 
-	require.NoError(t, l.Update(pve, 800, map[string]string{"delete": "ide3,net5,hostpci3"}, root), "what is not set is passed over")
+	require.NoError(t, l.Update(host, 800, map[string]string{"delete": "ide3,net5,hostpci3"}, root), "what is not set is passed over")
 }

@@ -6,6 +6,7 @@ package site
 import (
 	"crypto/sha1" //nolint:gosec // G505: a digest as Proxmox VE forms it, no security
 	"encoding/hex"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/pve"
 	"maps"
 	"slices"
 	"strconv"
@@ -68,7 +69,7 @@ func (c *Cluster) find(host string, id int) (*vm, error) {
 		return v, nil
 	}
 
-	return nil, dief("Configuration file 'nodes/%s/qemu-server/%d.conf' does not exist", h.Name, id)
+	return nil, pve.Errorf("Configuration file 'nodes/%s/qemu-server/%d.conf' does not exist", h.Name, id)
 }
 
 func (c *Cluster) view(v *vm) VM {
@@ -126,10 +127,10 @@ func (c *Cluster) NextID(id int) (int, error) {
 
 	if id != 0 {
 		if id < 100 {
-			return 0, invalid("vmid", "invalid format - value does not look like a valid VM ID")
+			return 0, pve.Invalid("vmid", "invalid format - value does not look like a valid VM ID")
 		}
 		if _, taken := c.c.VMs[id]; taken {
-			return 0, invalid("vmid", "VM %d already exists", id)
+			return 0, pve.Invalid("vmid", "VM %d already exists", id)
 		}
 
 		return id, nil

@@ -21,7 +21,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/talos-proxmox/talos-proxmox/lab/kube"
-	"github.com/talos-proxmox/talos-proxmox/lab/site"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
 	"github.com/talos-proxmox/talos-proxmox/lab/standin/bridge"
 )
 
@@ -43,7 +43,7 @@ func realCluster(t *testing.T) (string, *kube.Cluster) {
 		CACert: b.Certs.K8s.Crt, CAKey: b.Certs.K8s.Key,
 		AggregatorCACert: b.Certs.K8sAggregator.Crt, AggregatorCAKey: b.Certs.K8sAggregator.Key,
 		ServiceAccountKey: b.Certs.K8sServiceAccount.Key,
-		CertSANs:          []string{"127.0.0.1"}, Version: "v1.35.0", Clock: site.Clock{Speed: 60},
+		CertSANs:          []string{"127.0.0.1"}, Version: "v1.35.0", Clock: guest.Clock{Speed: 60},
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = c.Stop() })

@@ -21,6 +21,7 @@ import (
 
 	"github.com/talos-proxmox/talos-proxmox/lab/proxmox"
 	"github.com/talos-proxmox/talos-proxmox/lab/site"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
 	"github.com/talos-proxmox/talos-proxmox/lab/standin/bridge"
 )
 
@@ -44,8 +45,8 @@ func newStage(t *testing.T, start func() int) *stage {
 	t.Helper()
 
 	s, err := site.Open(site.Options{
-		Dir: t.TempDir(), Clock: site.Clock{Speed: 1000}, HTTP: http.DefaultClient,
-		Guest: func(*site.Machine) site.Guest { return idle{} },
+		Dir: t.TempDir(), Clock: guest.Clock{Speed: 1000}, HTTP: http.DefaultClient,
+		Guest: func(*guest.Machine) guest.Guest { return idle{} },
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = s.Close() })

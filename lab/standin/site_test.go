@@ -19,19 +19,20 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/lab/image"
 	"github.com/talos-proxmox/talos-proxmox/lab/proxmox"
 	"github.com/talos-proxmox/talos-proxmox/lab/site"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
 	"github.com/talos-proxmox/talos-proxmox/lab/standin/bridge"
 )
 
 // idle is a guest that runs until it is told to stop.
 type idle struct{}
 
-func (idle) Run(ctx context.Context, m *site.Machine) site.Exit {
+func (idle) Run(ctx context.Context, m *guest.Machine) guest.Exit {
 	select {
 	case <-ctx.Done():
 	case <-m.ShutdownRequested:
 	}
 
-	return site.ExitPowerOff
+	return guest.ExitPowerOff
 }
 
 // onSite is a configured provider of a site whose VMs idle, and the site. The web server has talos.iso, and the same as
@@ -56,8 +57,8 @@ func onSite(t *testing.T, grants ...proxmox.Grants) (e engine, s *site.Site, web
 	t.Cleanup(server.Close)
 
 	s, err = site.Open(site.Options{
-		Dir: t.TempDir(), Clock: site.Clock{Speed: 1000}, HTTP: http.DefaultClient,
-		Guest: func(*site.Machine) site.Guest { return idle{} },
+		Dir: t.TempDir(), Clock: guest.Clock{Speed: 1000}, HTTP: http.DefaultClient,
+		Guest: func(*guest.Machine) guest.Guest { return idle{} },
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = s.Close() })

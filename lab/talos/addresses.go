@@ -13,14 +13,14 @@ import (
 	"sync"
 	"time"
 
-	"github.com/talos-proxmox/talos-proxmox/lab/site"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
 )
 
 // addressBook holds a node's addresses on the site's network and the listeners on them. An address
 // that another machine holds is asked for again and again, as two machines with one address keep
 // fighting for it.
 type addressBook struct {
-	net   *site.Net
+	net   *guest.Net
 	owner string
 
 	mu       sync.Mutex
@@ -31,7 +31,7 @@ type addressBook struct {
 	open     map[string]net.Listener
 }
 
-func newAddressBook(n *site.Net, owner string) *addressBook {
+func newAddressBook(n *guest.Net, owner string) *addressBook {
 	return &addressBook{
 		net: n, owner: owner,
 		up: map[netip.Addr]func(){}, conflict: map[netip.Addr]error{},

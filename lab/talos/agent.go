@@ -6,7 +6,7 @@ package talos
 import (
 	"slices"
 
-	"github.com/talos-proxmox/talos-proxmox/lab/site"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
 )
 
 // startAgent runs the guest agent where the image has it and the VM offers its port.
@@ -29,10 +29,10 @@ func (n *node) startAgent() {
 	}
 }
 
-func (n *node) interfaces() []site.Interface {
-	out := []site.Interface{{Name: "lo", MAC: "00:00:00:00:00:00", Addresses: parsePrefixes([]string{"127.0.0.1/8"})}}
+func (n *node) interfaces() []guest.Interface {
+	out := []guest.Interface{{Name: "lo", MAC: "00:00:00:00:00:00", Addresses: parsePrefixes([]string{"127.0.0.1/8"})}}
 	for i, l := range n.links {
-		iface := site.Interface{Name: l.name, MAC: l.mac}
+		iface := guest.Interface{Name: l.name, MAC: l.mac}
 		if i == 0 {
 			iface.Addresses = n.book.addresses()
 		}

@@ -15,7 +15,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/talos-proxmox/talos-proxmox/lab/site"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
 )
 
 // tryTimeout is how long a configuration applied with --mode=try lives.
@@ -195,11 +195,11 @@ func (n *node) cancelTry() {
 }
 
 // rebootNow ends the power cycle after the time that a node needs to stop.
-func (n *node) rebootNow(ctx context.Context) (site.Exit, error) {
+func (n *node) rebootNow(ctx context.Context) (guest.Exit, error) {
 	n.setStage(stageRebooting, nil)
 	if err := n.m.Clock.Sleep(ctx, rebootTime); err != nil {
-		return site.ExitPowerOff, err
+		return guest.ExitPowerOff, err
 	}
 
-	return site.ExitReboot, nil
+	return guest.ExitReboot, nil
 }

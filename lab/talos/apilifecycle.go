@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/talos-proxmox/talos-proxmox/lab/fault"
-	"github.com/talos-proxmox/talos-proxmox/lab/site"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
 )
 
 // errBusy is the answer while another sequence runs.
@@ -54,7 +54,7 @@ func (s *machineServer) Reset(_ context.Context, in *machine.ResetRequest) (*mac
 	return &machine.ResetResponse{Messages: []*machine.Reset{{ActorId: actor}}}, nil
 }
 
-func (s *machineServer) resetDisks(in *machine.ResetRequest) ([]*site.Disk, error) {
+func (s *machineServer) resetDisks(in *machine.ResetRequest) ([]*guest.Disk, error) {
 	if len(in.GetUserDisksToWipe()) > 0 && in.GetMode() == machine.ResetRequest_SYSTEM_DISK {
 		return nil, status.Error(codes.Unknown,
 			"reset failed: invalid input, wipe mode SYSTEM_DISK doesn't support UserDisksToWipe parameter")
@@ -73,7 +73,7 @@ func (s *machineServer) resetDisks(in *machine.ResetRequest) ([]*site.Disk, erro
 	}
 
 	paths := devicePaths(s.node.m.Disks)
-	var disks []*site.Disk
+	var disks []*guest.Disk
 	for _, name := range in.GetUserDisksToWipe() {
 		d := paths[name]
 		switch {

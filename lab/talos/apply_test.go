@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/codes"
 
-	"github.com/talos-proxmox/talos-proxmox/lab/site"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
 )
 
 func TestApplyModes(t *testing.T) {
@@ -68,7 +68,7 @@ func TestApplyModes(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, machineapi.ApplyConfigurationRequest_REBOOT, r.GetMode())
 	b.eventually("the node reboots", func() error {
-		if exit, ok := vms[0].lastExit(); !ok || exit != site.ExitReboot || len(b.trace.events("talos.reboot")) == 0 {
+		if exit, ok := vms[0].lastExit(); !ok || exit != guest.ExitReboot || len(b.trace.events("talos.reboot")) == 0 {
 			return assert.AnError
 		}
 

@@ -29,7 +29,7 @@ import (
 	"google.golang.org/grpc/backoff"
 
 	"github.com/talos-proxmox/talos-proxmox/lab/fault"
-	"github.com/talos-proxmox/talos-proxmox/lab/site"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
 	"github.com/talos-proxmox/talos-proxmox/lab/talos"
 )
 
@@ -45,11 +45,11 @@ const (
 type bench struct {
 	t     *testing.T
 	ctx   context.Context //nolint:containedctx // ends with the test
-	net   *site.Net
+	net   *guest.Net
 	nodes *talos.Nodes
 	kube  *fakeKubernetes
 	trace *lockedBuffer
-	clock site.Clock
+	clock guest.Clock
 	// faults are none at first.
 	faults *fault.Set
 	// shared tells that this bench has its cluster with the shared secrets.
@@ -60,10 +60,10 @@ type bench struct {
 func newBench(t *testing.T) *bench {
 	t.Helper()
 	b := &bench{
-		t: t, net: site.NewNet(), kube: &fakeKubernetes{}, trace: &lockedBuffer{},
-		clock: site.Clock{Speed: 200},
+		t: t, net: guest.NewNet(), kube: &fakeKubernetes{}, trace: &lockedBuffer{},
+		clock: guest.Clock{Speed: 200},
 	}
-	b.faults = fault.New(site.NewTrace(b.trace), nil)
+	b.faults = fault.New(guest.NewTrace(b.trace), nil)
 	ctx, cancel := context.WithCancel(context.Background())
 	b.ctx = ctx
 	b.nodes = talos.New(talos.Options{Kubernetes: b.kube, Dir: t.TempDir()})
@@ -271,10 +271,10 @@ func (l *lockedBuffer) String() string {
 }
 
 // events are the traced operations of one kind.
-func (l *lockedBuffer) events(op string) []site.Event {
-	var out []site.Event
+func (l *lockedBuffer) events(op string) []guest.Event {
+	var out []guest.Event
 	for line := range strings.Lines(l.String()) {
-		var e site.Event
+		var e guest.Event
 		if json.Unmarshal([]byte(line), &e) == nil && e.Op == op {
 			out = append(out, e)
 		}

@@ -16,7 +16,7 @@ import (
 	talosconfig "github.com/siderolabs/talos/pkg/machinery/config/config"
 	"github.com/siderolabs/talos/pkg/machinery/resources/block"
 
-	"github.com/talos-proxmox/talos-proxmox/lab/site"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
 )
 
 // osData marks a disk that holds file systems and no Talos.
@@ -41,13 +41,13 @@ type mounted struct {
 
 	label, path string
 	size        int64
-	disk        *site.Disk
+	disk        *guest.Disk
 }
 
 // wantedVolume is a file system that the configuration asks for.
 type wantedVolume struct {
 	label, kind string
-	on          func(path string, d *site.Disk) bool
+	on          func(path string, d *guest.Disk) bool
 }
 
 // wantedVolumes are user volumes, and the disks of the machine section.
@@ -70,7 +70,7 @@ func (n *node) wantedVolumes() ([]wantedVolume, error) {
 	}
 	for _, d := range cfg.Machine().Disks() {
 		for _, p := range d.Partitions() {
-			all = append(all, wantedVolume{label: p.MountPoint(), kind: "xfs", on: func(path string, have *site.Disk) bool {
+			all = append(all, wantedVolume{label: p.MountPoint(), kind: "xfs", on: func(path string, have *guest.Disk) bool {
 				return d.Device() == path || have.Serial != "" && strings.HasPrefix(d.Device(), "/dev/disk/by-id/") &&
 					strings.HasSuffix(d.Device(), "_"+have.Serial)
 			}})
@@ -81,13 +81,13 @@ func (n *node) wantedVolumes() ([]wantedVolume, error) {
 }
 
 // selected is the disk selector of a user volume.
-func selected(v talosconfig.UserVolumeConfig) (func(string, *site.Disk) bool, error) {
+func selected(v talosconfig.UserVolumeConfig) (func(string, *guest.Disk) bool, error) {
 	match, ok := v.Provisioning().DiskSelector().Get()
 	if !ok {
 		return nil, fmt.Errorf("user volume %s selects no disk", v.Name())
 	}
 
-	return func(path string, d *site.Disk) bool {
+	return func(path string, d *guest.Disk) bool {
 		found, err := match.EvalBool(celenv.DiskLocator(), map[string]any{"disk": diskSpecProto(path, d), "system_disk": false})
 
 		return err == nil && found
@@ -125,7 +125,7 @@ func (n *node) mountVolumes() {
 }
 
 // mount uses the file system on the disk, formatted first where there is none of that label.
-func (n *node) mount(v wantedVolume, path string, d *site.Disk) (mounted, error) {
+func (n *node) mount(v wantedVolume, path string, d *guest.Disk) (mounted, error) {
 	content := dataDisk{}
 	if data := d.Load(); len(data) > 0 && json.Unmarshal(data, &content) != nil {
 		return mounted{}, fmt.Errorf("disk %s holds something else", path)

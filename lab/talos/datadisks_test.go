@@ -14,17 +14,17 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/talos-proxmox/talos-proxmox/lab/site"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
 )
 
 // dataDisk is a disk beside a machine's own, which outlives it.
-func dataDisk(device, serial string) *site.Disk {
+func dataDisk(device, serial string) *guest.Disk {
 	var (
 		mu   sync.Mutex
 		held []byte
 	)
 
-	return &site.Disk{
+	return &guest.Disk{
 		Device: device, Serial: serial, Size: 5 << 30,
 		Load: func() []byte {
 			mu.Lock()
@@ -58,7 +58,7 @@ func TestDataDisksAreFormattedOnce(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	c := b.cluster()
-	disks := []*site.Disk{dataDisk("scsi1", "longhorn"), dataDisk("scsi2", "user")}
+	disks := []*guest.Disk{dataDisk("scsi1", "longhorn"), dataDisk("scsi2", "user")}
 	config := append(c.config(machine.TypeControlPlane, "cp-1", func(cfg *v1alpha1.Config) {
 		cfg.MachineConfig.MachineDisks = []*v1alpha1.MachineDisk{{ //nolint:staticcheck // what disks outside /var/mnt need
 			DeviceName:     "/dev/disk/by-id/scsi-0QEMU_QEMU_HARDDISK_longhorn",
@@ -75,12 +75,12 @@ func TestDataDisksAreFormattedOnce(t *testing.T) {
 		})
 	}
 
-	first := b.vm(1, func(m *site.Machine) { m.Disks = append(m.Disks, disks...) })
+	first := b.vm(1, func(m *guest.Machine) { m.Disks = append(m.Disks, disks...) })
 	first.on()
 	b.apply(first, config)
 	mounts(2)
 	first.cut()
-	again := b.vm(1, func(m *site.Machine) { m.UUID = "another"; m.Disks = append(m.Disks, disks...) })
+	again := b.vm(1, func(m *guest.Machine) { m.UUID = "another"; m.Disks = append(m.Disks, disks...) })
 	again.on()
 	b.apply(again, config)
 	mounts(4)

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/talos-proxmox/talos-proxmox/lab/site"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
 )
 
 // installation is what Talos keeps on its system disk: the boot slots, the configuration (STATE)
@@ -18,11 +18,11 @@ type installation struct {
 	// OS marks the disk as ours.
 	OS string `json:"os"`
 	// Active is what boots, Previous what a rollback goes back to.
-	Active   site.Image  `json:"active"`
-	Previous *site.Image `json:"previous,omitempty"`
+	Active   guest.Image  `json:"active"`
+	Previous *guest.Image `json:"previous,omitempty"`
 	// Staged is installed at the next boot.
-	Staged *site.Image `json:"staged,omitempty"`
-	Config []byte      `json:"config,omitempty"`
+	Staged *guest.Image `json:"staged,omitempty"`
+	Config []byte       `json:"config,omitempty"`
 	// NodeID is the node's identity; it goes with STATE.
 	NodeID string       `json:"nodeId,omitempty"`
 	Etcd   *etcdReplica `json:"etcd,omitempty"`
@@ -47,12 +47,12 @@ func parseInstallation(content []byte) (installation, bool) {
 // systemDisk is the disk that holds an installation. Every change is durable when it returns.
 type systemDisk struct {
 	mu   sync.Mutex
-	disk *site.Disk
+	disk *guest.Disk
 	in   installation
 }
 
 // openDisk returns the installation on a disk, nil when Talos is not on it.
-func openDisk(d *site.Disk) *systemDisk {
+func openDisk(d *guest.Disk) *systemDisk {
 	content := d.Load()
 	if in, ok := parseInstallation(content); ok {
 		return &systemDisk{disk: d, in: in}
@@ -65,7 +65,7 @@ func openDisk(d *site.Disk) *systemDisk {
 	return nil
 }
 
-func installedDisk(m *site.Machine) *systemDisk {
+func installedDisk(m *guest.Machine) *systemDisk {
 	for _, d := range m.Disks {
 		if s := openDisk(d); s != nil {
 			return s
@@ -104,7 +104,7 @@ func (s *systemDisk) update(change func(*installation)) error {
 
 // wipe removes everything. A disk that an image was imported onto keeps a mark, or it would count
 // as freshly imported.
-func wipe(d *site.Disk) error {
+func wipe(d *guest.Disk) error {
 	var content []byte
 	if d.Image != nil {
 		content = []byte(`{"os":"` + osWiped + `"}`)
@@ -118,8 +118,8 @@ func wipe(d *site.Disk) error {
 }
 
 // devicePaths names each disk as Linux does: SCSI, SATA and IDE disks share sda…, virtio has vda….
-func devicePaths(disks []*site.Disk) map[string]*site.Disk {
-	paths := map[string]*site.Disk{}
+func devicePaths(disks []*guest.Disk) map[string]*guest.Disk {
+	paths := map[string]*guest.Disk{}
 	next := map[string]byte{}
 
 	for _, d := range disks {

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/talos-proxmox/talos-proxmox/lab/site"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
 )
 
 // Errors of etcd, in its own words.
@@ -45,7 +45,7 @@ type etcdReplica struct {
 type etcdGroup struct {
 	uid     string
 	talosID string
-	net     *site.Net
+	net     *guest.Net
 	kube    *kubeRunner
 
 	mu       sync.Mutex

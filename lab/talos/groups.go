@@ -15,7 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/talos-proxmox/talos-proxmox/lab/site"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
 )
 
 func newMemberID() uint64 {
@@ -33,7 +33,7 @@ func newID() string {
 }
 
 // openGroup returns the etcd cluster of a replica, and starts to look after it.
-func (ns *Nodes) openGroup(r *etcdReplica, net *site.Net, clock site.Clock, trace *site.Trace) *etcdGroup {
+func (ns *Nodes) openGroup(r *etcdReplica, net *guest.Net, clock guest.Clock, trace *guest.Trace) *etcdGroup {
 	ns.mu.Lock()
 	defer ns.mu.Unlock()
 
@@ -53,7 +53,7 @@ func (ns *Nodes) openGroup(r *etcdReplica, net *site.Net, clock site.Clock, trac
 }
 
 // groupsOf are the etcd clusters of one Talos cluster that the node's network reaches.
-func (ns *Nodes) groupsOf(talosID string, net *site.Net) []*etcdGroup {
+func (ns *Nodes) groupsOf(talosID string, net *guest.Net) []*etcdGroup {
 	ns.mu.Lock()
 	defer ns.mu.Unlock()
 

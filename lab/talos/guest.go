@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/talos-proxmox/talos-proxmox/lab/site"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
 )
 
 const (
@@ -37,10 +37,10 @@ const (
 	stageHalted      = "halted"
 )
 
-type guest struct{ nodes *Nodes }
+type talosGuest struct{ nodes *Nodes }
 
 // Run implements [site.Guest].
-func (g guest) Run(ctx context.Context, m *site.Machine) site.Exit {
+func (g talosGuest) Run(ctx context.Context, m *guest.Machine) guest.Exit {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 
@@ -75,7 +75,7 @@ func (g guest) Run(ctx context.Context, m *site.Machine) site.Exit {
 	return exit
 }
 
-func newNode(ns *Nodes, m *site.Machine) *node {
+func newNode(ns *Nodes, m *guest.Machine) *node {
 	events := newEventLog()
 
 	return &node{
@@ -106,7 +106,7 @@ func (ns *Nodes) forget(n *node) {
 }
 
 // boot is a power cycle: from power-on to the exit.
-func (n *node) boot(ctx context.Context, err error) (site.Exit, error) {
+func (n *node) boot(ctx context.Context, err error) (guest.Exit, error) {
 	end := n.m.Trace.Begin("talos.boot", fmt.Sprintf("vm/%d", n.m.VMID), nil)
 	if err == nil {
 		n.book.set(platformAddresses(n.m, n.image.Platform))
@@ -173,15 +173,15 @@ func (n *node) fromCD() bool { return n.image.Kind == "iso" }
 func (n *node) halted() bool { return n.fromCD() && n.disk != nil }
 
 // halt stops the CPU: the VM runs and answers nobody until the power is cut.
-func (n *node) halt(ctx context.Context, reason error) (site.Exit, error) {
+func (n *node) halt(ctx context.Context, reason error) (guest.Exit, error) {
 	if ctx.Err() != nil {
-		return site.ExitPowerOff, ctx.Err()
+		return guest.ExitPowerOff, ctx.Err()
 	}
 	n.book.set(nil)
 	n.setStage(stageHalted, reason)
 	n.m.Trace.Begin("talos.halt", fmt.Sprintf("vm/%d", n.m.VMID), nil)(reason)
 
-	return site.ExitHalt, reason
+	return guest.ExitHalt, reason
 }
 
 func (n *node) setStage(stage string, problem error) {
@@ -199,18 +199,18 @@ func (n *node) stageNow() (string, error) {
 }
 
 // serve runs until something ends the power cycle.
-func (n *node) serve(ctx context.Context) (site.Exit, error) {
+func (n *node) serve(ctx context.Context) (guest.Exit, error) {
 	for {
 		select {
 		case <-ctx.Done():
-			return site.ExitPowerOff, ctx.Err()
+			return guest.ExitPowerOff, ctx.Err()
 		case r := <-n.requests:
 			exit, err := r.run(ctx, r.actor)
 			if err == nil {
 				return exit, nil
 			}
 			if ctx.Err() != nil {
-				return site.ExitPowerOff, ctx.Err()
+				return guest.ExitPowerOff, ctx.Err()
 			}
 			n.console("sequence", "error", err)
 			if exit != stays {
@@ -221,7 +221,7 @@ func (n *node) serve(ctx context.Context) (site.Exit, error) {
 }
 
 // stays is the exit of a sequence that failed and left the node running.
-const stays = site.Exit(-1)
+const stays = guest.Exit(-1)
 
 // waitPoke waits d of the site's time, or until the node changes.
 func (n *node) waitPoke(ctx context.Context, d time.Duration) {

@@ -17,7 +17,7 @@ import (
 	"github.com/siderolabs/talos/pkg/machinery/cel/celenv"
 	"github.com/siderolabs/talos/pkg/machinery/config"
 
-	"github.com/talos-proxmox/talos-proxmox/lab/site"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
 )
 
 const (
@@ -29,7 +29,7 @@ const (
 )
 
 // install writes Talos and the configuration to the install disk and reboots.
-func (n *node) install(ctx context.Context, cfg config.Provider) (site.Exit, error) {
+func (n *node) install(ctx context.Context, cfg config.Provider) (guest.Exit, error) {
 	n.setStage(stageInstalling, nil)
 	n.events.sequence("install", machine.SequenceEvent_START, "", nil)
 	end := n.m.Trace.Begin("talos.install", n.object(), n.attrs())
@@ -41,10 +41,10 @@ func (n *node) install(ctx context.Context, cfg config.Provider) (site.Exit, err
 		n.setStage(stageInstalling, err)
 		n.console("install failed", "error", err)
 		if n.m.Clock.Sleep(ctx, installRetry) != nil {
-			return site.ExitPowerOff, ctx.Err()
+			return guest.ExitPowerOff, ctx.Err()
 		}
 
-		return site.ExitReboot, err
+		return guest.ExitReboot, err
 	}
 
 	return n.rebootNow(ctx)
@@ -80,7 +80,7 @@ func (n *node) writeInstallation(ctx context.Context, cfg config.Provider) error
 }
 
 // onDisk is an installer's Talos as it runs from disk.
-func (n *node) onDisk(img *site.Image) site.Image {
+func (n *node) onDisk(img *guest.Image) guest.Image {
 	out := *img
 	out.Kind = "disk"
 	if out.Platform == "" {
@@ -94,7 +94,7 @@ func (n *node) onDisk(img *site.Image) site.Image {
 }
 
 // pull fetches an installer image.
-func (n *node) pull(ctx context.Context, ref string) (*site.Image, error) {
+func (n *node) pull(ctx context.Context, ref string) (*guest.Image, error) {
 	if ref == "" {
 		return nil, errors.New("the install image is not set")
 	}
@@ -116,7 +116,7 @@ func (n *node) pull(ctx context.Context, ref string) (*site.Image, error) {
 }
 
 // installDisk finds the disk that the configuration names or selects.
-func (n *node) installDisk(in installTarget) (*site.Disk, error) {
+func (n *node) installDisk(in installTarget) (*guest.Disk, error) {
 	paths := devicePaths(n.m.Disks)
 
 	match, err := in.DiskMatchExpression()
@@ -155,7 +155,7 @@ type installTarget interface {
 	DiskMatchExpression() (*cel.Expression, error)
 }
 
-func diskSpecProto(path string, d *site.Disk) *block.DiskSpec {
+func diskSpecProto(path string, d *guest.Disk) *block.DiskSpec {
 	return &block.DiskSpec{
 		DevPath: path, Size: uint64(max(d.Size, 0)), SectorSize: 512, IoSize: 512,
 		Model: diskModel, Serial: d.Serial, Transport: diskTransport(path), SubSystem: "/sys/class/block",

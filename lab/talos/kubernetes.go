@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 
-	"github.com/talos-proxmox/talos-proxmox/lab/site"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
 )
 
 // Kubernetes starts the API servers of clusters.
@@ -69,8 +69,8 @@ type KubernetesConfig struct {
 	// Restore is a snapshot to start from, nil for none. It replaces all data in Dir.
 	Restore []byte
 
-	Clock site.Clock
-	Trace *site.Trace
+	Clock guest.Clock
+	Trace *guest.Trace
 }
 
 // NodeSpec is a node as its kubelet registers it.

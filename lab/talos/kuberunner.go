@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/talos-proxmox/talos-proxmox/lab/site"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
 )
 
 const (
@@ -29,8 +29,8 @@ type kubeRunner struct {
 	opts  Options
 	log   *slog.Logger
 	dir   string
-	clock site.Clock
-	trace *site.Trace
+	clock guest.Clock
+	trace *guest.Trace
 
 	once   sync.Once
 	cancel context.CancelFunc
@@ -48,7 +48,7 @@ type kubeRunner struct {
 }
 
 func newKubeRunner(
-	g *etcdGroup, o Options, log *slog.Logger, dir string, clock site.Clock, trace *site.Trace,
+	g *etcdGroup, o Options, log *slog.Logger, dir string, clock guest.Clock, trace *guest.Trace,
 ) *kubeRunner {
 	return &kubeRunner{
 		group: g, opts: o, log: log, dir: dir, clock: clock, trace: trace,

@@ -9,7 +9,7 @@ import (
 
 	"github.com/siderolabs/talos/pkg/machinery/api/machine"
 
-	"github.com/talos-proxmox/talos-proxmox/lab/site"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
 )
 
 // quiesce stops what runs on the node, and tells watchers so.
@@ -23,7 +23,7 @@ func (n *node) quiesce(actor string) {
 }
 
 // reboot stops the node and starts it again.
-func (n *node) reboot(ctx context.Context, actor string) (site.Exit, error) {
+func (n *node) reboot(ctx context.Context, actor string) (guest.Exit, error) {
 	end := n.m.Trace.Begin("talos.reboot", n.object(), n.attrs())
 	n.events.sequence("reboot", machine.SequenceEvent_START, actor, nil)
 	n.setStage(stageRebooting, nil)
@@ -35,7 +35,7 @@ func (n *node) reboot(ctx context.Context, actor string) (site.Exit, error) {
 }
 
 // shutdown stops the node and turns the machine off.
-func (n *node) shutdown(ctx context.Context, actor string) (site.Exit, error) {
+func (n *node) shutdown(ctx context.Context, actor string) (guest.Exit, error) {
 	end := n.m.Trace.Begin("talos.shutdown", n.object(), n.attrs())
 	n.events.sequence("shutdown", machine.SequenceEvent_START, actor, nil)
 	n.setStage(stageShutdown, nil)
@@ -44,14 +44,14 @@ func (n *node) shutdown(ctx context.Context, actor string) (site.Exit, error) {
 	err := n.m.Clock.Sleep(ctx, rebootTime)
 	end(err)
 
-	return site.ExitPowerOff, err
+	return guest.ExitPowerOff, err
 }
 
 // reset returns the sequence that a reset request asks for.
 func (n *node) reset(
-	in *machine.ResetRequest, userDisks []*site.Disk,
-) func(context.Context, string) (site.Exit, error) {
-	return func(ctx context.Context, actor string) (site.Exit, error) {
+	in *machine.ResetRequest, userDisks []*guest.Disk,
+) func(context.Context, string) (guest.Exit, error) {
+	return func(ctx context.Context, actor string) (guest.Exit, error) {
 		end := n.m.Trace.Begin("talos.reset", n.object(), n.attrs())
 		n.events.sequence("reset", machine.SequenceEvent_START, actor, nil)
 		n.setStage(stageResetting, nil)
@@ -64,8 +64,8 @@ func (n *node) reset(
 }
 
 func (n *node) doReset(
-	ctx context.Context, actor string, in *machine.ResetRequest, userDisks []*site.Disk,
-) (site.Exit, error) {
+	ctx context.Context, actor string, in *machine.ResetRequest, userDisks []*guest.Disk,
+) (guest.Exit, error) {
 	if in.GetGraceful() {
 		n.drain(ctx, actor)
 	}
@@ -82,20 +82,20 @@ func (n *node) doReset(
 	n.poke()
 
 	if err := n.wipeFor(in, userDisks); err != nil {
-		return site.ExitReboot, err
+		return guest.ExitReboot, err
 	}
 	if err := n.m.Clock.Sleep(ctx, rebootTime); err != nil {
-		return site.ExitPowerOff, err
+		return guest.ExitPowerOff, err
 	}
 	if in.GetReboot() {
-		return site.ExitReboot, nil
+		return guest.ExitReboot, nil
 	}
 
-	return site.ExitPowerOff, nil
+	return guest.ExitPowerOff, nil
 }
 
 // wipeFor removes what a reset request names: partitions, or the whole system disk, and user disks.
-func (n *node) wipeFor(in *machine.ResetRequest, userDisks []*site.Disk) error {
+func (n *node) wipeFor(in *machine.ResetRequest, userDisks []*guest.Disk) error {
 	for _, d := range userDisks {
 		if err := d.Store(nil); err != nil {
 			return fmt.Errorf("wiping disk %s: %w", d.Device, err)

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/codes"
 
-	"github.com/talos-proxmox/talos-proxmox/lab/site"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
 )
 
 func TestUpgradeOneNode(t *testing.T) {
@@ -235,7 +235,7 @@ func TestShutdownByACPI(t *testing.T) {
 	close(v.acpi)
 	<-v.done
 	exit, _ := v.lastExit()
-	assert.Equal(t, site.ExitPowerOff, exit)
+	assert.Equal(t, guest.ExitPowerOff, exit)
 	assert.Empty(t, b.net.Owner(v.m.CloudInit.IPConfigs[0].IPv4.Addr()), "the address must be released")
 }
 

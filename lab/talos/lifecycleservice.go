@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/talos-proxmox/talos-proxmox/lab/site"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
 )
 
 // lifecycleServer installs Talos since 1.13: it runs the installer, sends what that prints and the code
@@ -60,7 +60,7 @@ func (s *lifecycleServer) Upgrade(
 
 // install runs the installer. That a caller is gone keeps it from nothing.
 func (s *lifecycleServer) install(
-	next site.Image, out grpc.ServerStreamingServer[machine.LifecycleServiceUpgradeResponse],
+	next guest.Image, out grpc.ServerStreamingServer[machine.LifecycleServiceUpgradeResponse],
 ) error {
 	n := s.node
 	say := func(line string) {

@@ -15,7 +15,7 @@ import (
 	"github.com/siderolabs/talos/pkg/machinery/config"
 	cfgtypes "github.com/siderolabs/talos/pkg/machinery/config/config"
 
-	"github.com/talos-proxmox/talos-proxmox/lab/site"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
 )
 
 const platformNocloud = "nocloud"
@@ -28,7 +28,7 @@ type link struct {
 
 // linksOf names the cards: nocloud images boot with net.ifnames=0, other images name them after
 // Proxmox's PCI slots.
-func linksOf(m *site.Machine, platform string) []link {
+func linksOf(m *guest.Machine, platform string) []link {
 	links := make([]link, 0, len(m.NICs))
 	for i, nic := range m.NICs {
 		name := fmt.Sprintf("eth%d", i)
@@ -43,14 +43,14 @@ func linksOf(m *site.Machine, platform string) []link {
 
 // platformAddresses are the addresses that the image takes from its platform. Only nocloud images
 // read the cloud-init drive.
-func platformAddresses(m *site.Machine, platform string) []netip.Prefix {
+func platformAddresses(m *guest.Machine, platform string) []netip.Prefix {
 	if platform != platformNocloud || m.CloudInit == nil {
 		return nil
 	}
 
 	var addrs []netip.Prefix
 	for i, c := range m.CloudInit.IPConfigs {
-		if !slices.ContainsFunc(m.NICs, func(nic site.NIC) bool { return nic.Index == i }) {
+		if !slices.ContainsFunc(m.NICs, func(nic guest.NIC) bool { return nic.Index == i }) {
 			continue
 		}
 		for _, p := range []netip.Prefix{c.IPv4, c.IPv6} {

@@ -18,11 +18,11 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/emptypb"
 
-	"github.com/talos-proxmox/talos-proxmox/lab/site"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
 )
 
 // runMaintenance waits for a configuration from whoever asks first.
-func (n *node) runMaintenance(ctx context.Context) (site.Exit, error) {
+func (n *node) runMaintenance(ctx context.Context) (guest.Exit, error) {
 	end := n.m.Trace.Begin("talos.maintenance", n.object(), n.attrs())
 	cfg, exit, err := n.awaitConfig(ctx)
 	end(err)
@@ -36,21 +36,21 @@ func (n *node) runMaintenance(ctx context.Context) (site.Exit, error) {
 
 	data, err := cfg.Bytes()
 	if err != nil {
-		return site.ExitReboot, fmt.Errorf("saving the configuration: %w", err)
+		return guest.ExitReboot, fmt.Errorf("saving the configuration: %w", err)
 	}
 	if err := n.disk.update(func(in *installation) { in.Config = data }); err != nil {
-		return site.ExitReboot, err
+		return guest.ExitReboot, err
 	}
 
 	return n.runConfigured(ctx, cfg)
 }
 
-func (n *node) awaitConfig(ctx context.Context) (config.Provider, site.Exit, error) {
+func (n *node) awaitConfig(ctx context.Context) (config.Provider, guest.Exit, error) {
 	got := make(chan config.Provider, 1)
 	from, to := n.validity()
 	cert, err := selfSigned(n.book.wanted(), from, to)
 	if err != nil {
-		return nil, site.ExitHalt, err
+		return nil, guest.ExitHalt, err
 	}
 
 	api := n.newServer(&tls.Config{
@@ -71,9 +71,9 @@ func (n *node) awaitConfig(ctx context.Context) (config.Provider, site.Exit, err
 	for {
 		select {
 		case <-ctx.Done():
-			return nil, site.ExitPowerOff, ctx.Err()
+			return nil, guest.ExitPowerOff, ctx.Err()
 		case cfg := <-got:
-			return cfg, site.ExitReboot, nil
+			return cfg, guest.ExitReboot, nil
 		case r := <-n.requests:
 			exit, err := r.run(ctx, r.actor)
 			if exit != stays {

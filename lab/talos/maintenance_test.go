@@ -18,7 +18,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/types/known/emptypb"
 
-	"github.com/talos-proxmox/talos-proxmox/lab/site"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
 )
 
 func TestMaintenanceModeAnswers(t *testing.T) {
@@ -50,7 +50,7 @@ func TestMaintenanceModeAnswers(t *testing.T) {
 func TestMaintenanceModeOf113RefusesByRole(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	v := b.vm(1, func(m *site.Machine) { m.CD = iso("v1.13.0") })
+	v := b.vm(1, func(m *guest.Machine) { m.CD = iso("v1.13.0") })
 	v.on()
 	b.awaitStage(v, "maintenance")
 	c := b.insecure(v)
@@ -73,7 +73,7 @@ func TestMaintenanceModeOf113RefusesByRole(t *testing.T) {
 func TestMaintenanceModeOf113TakesTheFirstConfiguration(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	v := b.vm(1, func(m *site.Machine) { m.CD = iso("v1.13.0") })
+	v := b.vm(1, func(m *guest.Machine) { m.CD = iso("v1.13.0") })
 	v.on()
 	b.awaitStage(v, "maintenance")
 
@@ -133,7 +133,7 @@ func TestMaintenanceModeRefusesConfigurations(t *testing.T) {
 func TestOlderTalosDoesNotKnowNewerDocuments(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	v := b.vm(1, func(m *site.Machine) { m.CD = iso("v1.11.5") })
+	v := b.vm(1, func(m *guest.Machine) { m.CD = iso("v1.11.5") })
 	v.on()
 	b.awaitStage(v, "maintenance")
 
@@ -169,13 +169,13 @@ func TestWrongInstallDiskKeepsTheNodeOut(t *testing.T) {
 func TestMachinesThatCannotBoot(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		change func(*site.Machine)
+		change func(*guest.Machine)
 		text   string
 	}{
-		"the CPU is too old":   {func(m *site.Machine) { m.CPUType = "qemu64" }, "v2 microarchitecture support"},
-		"memory is too small":  {func(m *site.Machine) { m.MemoryMiB = 256 }, "System is deadlocked on memory"},
-		"there is no medium":   {func(m *site.Machine) { m.CD = nil }, "no bootable device"},
-		"the disk goes second": {func(m *site.Machine) { m.Disks[0].Image = iso("v1.12.4") }, "talos.halt_if_installed"},
+		"the CPU is too old":   {func(m *guest.Machine) { m.CPUType = "qemu64" }, "v2 microarchitecture support"},
+		"memory is too small":  {func(m *guest.Machine) { m.MemoryMiB = 256 }, "System is deadlocked on memory"},
+		"there is no medium":   {func(m *guest.Machine) { m.CD = nil }, "no bootable device"},
+		"the disk goes second": {func(m *guest.Machine) { m.Disks[0].Image = iso("v1.12.4") }, "talos.halt_if_installed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -183,9 +183,9 @@ func TestMachinesThatCannotBoot(t *testing.T) {
 			v := b.vm(1, tc.change)
 			m := v.m
 			m.BootedFromCD = true
-			exit := make(chan site.Exit, 1)
+			exit := make(chan guest.Exit, 1)
 			b.wg.Go(func() { exit <- b.nodes.Guest(&m).Run(b.ctx, &m) })
-			assert.Equal(t, site.ExitHalt, <-exit)
+			assert.Equal(t, guest.ExitHalt, <-exit)
 			halts := b.trace.events("talos.halt")
 			require.Len(t, halts, 1)
 			assert.Contains(t, halts[0].Error, tc.text)
@@ -196,14 +196,14 @@ func TestMachinesThatCannotBoot(t *testing.T) {
 func TestAddresses(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		change  func(*site.Machine)
+		change  func(*guest.Machine)
 		problem string
 	}{
 		"a metal image ignores cloud-init": {
-			func(m *site.Machine) { m.CD.Platform = "metal" }, "no address: the image reads none and there is no DHCP",
+			func(m *guest.Machine) { m.CD.Platform = "metal" }, "no address: the image reads none and there is no DHCP",
 		},
 		"an address that is taken": {
-			func(m *site.Machine) {
+			func(m *guest.Machine) {
 				m.CloudInit.IPConfigs[0].IPv4 = netip.MustParsePrefix("10.0.0.100/24")
 			}, "10.0.0.100: address already in use on this network, held by router",
 		},
@@ -228,7 +228,7 @@ func TestDiskImageNeedsNoInstallation(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	c := b.cluster()
-	v := b.vm(1, func(m *site.Machine) {
+	v := b.vm(1, func(m *guest.Machine) {
 		m.CD = nil
 		img := *iso("v1.12.4")
 		img.Kind = "disk"

@@ -14,14 +14,14 @@ import (
 	"github.com/cosi-project/runtime/pkg/state"
 	"github.com/siderolabs/talos/pkg/machinery/config"
 
-	"github.com/talos-proxmox/talos-proxmox/lab/site"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
 )
 
 // node is one power cycle of one machine.
 type node struct {
 	nodes *Nodes
-	m     *site.Machine
-	image site.Image
+	m     *guest.Machine
+	image guest.Image
 	// disk is nil until Talos is installed.
 	disk     *systemDisk
 	links    []link
@@ -72,7 +72,7 @@ type node struct {
 // request asks the node to do something that ends its power cycle.
 type request struct {
 	actor string
-	run   func(ctx context.Context, actor string) (site.Exit, error)
+	run   func(ctx context.Context, actor string) (guest.Exit, error)
 }
 
 // key names the machine across its power cycles, wherever it runs.
@@ -261,7 +261,7 @@ func (n *node) consoleLines() []string {
 }
 
 // controlPlanes are the configured control planes of a Talos cluster on one network.
-func (ns *Nodes) controlPlanes(talosID string, net *site.Net) []*node {
+func (ns *Nodes) controlPlanes(talosID string, net *guest.Net) []*node {
 	var out []*node
 	for _, n := range ns.all() {
 		if n.m.Net == net && n.clusterID() == talosID && isControlPlane(n.config()) {

@@ -9,7 +9,7 @@ import (
 	"net/http"
 	"sync"
 
-	"github.com/talos-proxmox/talos-proxmox/lab/site"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
 )
 
 // Options configure [New].
@@ -52,7 +52,7 @@ func New(o Options) *Nodes {
 }
 
 // Guest is Talos inside the given machine.
-func (ns *Nodes) Guest(*site.Machine) site.Guest { return guest{nodes: ns} }
+func (ns *Nodes) Guest(*guest.Machine) guest.Guest { return talosGuest{nodes: ns} }
 
 // Close stops the API servers of all clusters and keeps their data. The guests must have returned.
 func (ns *Nodes) Close() error {

@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/codes"
 
-	"github.com/talos-proxmox/talos-proxmox/lab/site"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
 )
 
 func TestPitfallHostnameTwice(t *testing.T) {
@@ -188,7 +188,7 @@ func TestPitfallFlagsWithoutTextAreLeftOut(t *testing.T) {
 			t.Parallel()
 			b := newBench(t)
 			c := b.cluster()
-			v := b.vm(1, func(m *site.Machine) { m.CD = iso(version) })
+			v := b.vm(1, func(m *guest.Machine) { m.CD = iso(version) })
 			v.on()
 			b.apply(v, c.config(machine.TypeControlPlane, "cp-1", func(cfg *v1alpha1.Config) {
 				cfg.MachineConfig.MachineInstall.InstallImage = installer + schematicA + ":" + version

@@ -15,7 +15,7 @@ import (
 	"github.com/siderolabs/talos/pkg/machinery/config"
 	"github.com/siderolabs/talos/pkg/machinery/resources/runtime"
 
-	"github.com/talos-proxmox/talos-proxmox/lab/site"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
 )
 
 const (
@@ -30,7 +30,7 @@ const (
 )
 
 // runConfigured is a node with a configuration, until something ends its power cycle.
-func (n *node) runConfigured(ctx context.Context, cfg config.Provider) (site.Exit, error) {
+func (n *node) runConfigured(ctx context.Context, cfg config.Provider) (guest.Exit, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	defer func() {
@@ -46,7 +46,7 @@ func (n *node) runConfigured(ctx context.Context, cfg config.Provider) (site.Exi
 
 	running.Go(func() { n.runAPI(ctx) })
 	if err := n.m.Clock.Sleep(ctx, servicesTime); err != nil {
-		return site.ExitPowerOff, err
+		return guest.ExitPowerOff, err
 	}
 	n.setCRI()
 	n.mountVolumes()

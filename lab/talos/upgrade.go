@@ -15,7 +15,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/talos-proxmox/talos-proxmox/lab/site"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
 )
 
 // upgradeTime is what the installer takes.
@@ -80,8 +80,8 @@ func (n *node) etcdReadyForUpgrade() error {
 }
 
 // upgrade is the sequence that replaces the running Talos.
-func (n *node) upgrade(next site.Image) func(context.Context, string) (site.Exit, error) {
-	return func(ctx context.Context, actor string) (site.Exit, error) {
+func (n *node) upgrade(next guest.Image) func(context.Context, string) (guest.Exit, error) {
+	return func(ctx context.Context, actor string) (guest.Exit, error) {
 		attrs := n.attrs()
 		attrs["to"], attrs["schematic"] = next.Talos, next.Schematic
 		end := n.m.Trace.Begin("talos.upgrade", n.object(), attrs)
@@ -114,7 +114,7 @@ func (n *node) upgrade(next site.Image) func(context.Context, string) (site.Exit
 
 // preflight is the installer's own check: it knows which Talos it follows and which Kubernetes it
 // runs.
-func (n *node) preflight(next site.Image) error {
+func (n *node) preflight(next guest.Image) error {
 	target, err := compatibility.ParseTalosVersion(&machine.VersionInfo{Tag: next.Talos})
 	if err != nil {
 		return fmt.Errorf("pre-flight checks failed: failed to parse installer Talos version: %w", err)
@@ -139,7 +139,7 @@ func (n *node) preflight(next site.Image) error {
 }
 
 // switchTo makes another Talos the one that boots, and keeps this one for a rollback.
-func (n *node) switchTo(next site.Image) error {
+func (n *node) switchTo(next guest.Image) error {
 	return n.disk.update(func(d *installation) {
 		before := d.Active
 		d.Previous, d.Active, d.Staged = &before, next, nil

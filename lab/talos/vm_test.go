@@ -11,45 +11,45 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/talos-proxmox/talos-proxmox/lab/site"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
 )
 
 // vm is a machine whose disk survives its power cycles.
 type vm struct {
 	bench *bench
-	m     site.Machine
+	m     guest.Machine
 	mu    sync.Mutex
 	disk  []byte
 	off   context.CancelFunc
-	exits []site.Exit
+	exits []guest.Exit
 	done  chan struct{}
 	acpi  chan struct{}
 }
 
-func iso(version string) *site.Image {
-	return &site.Image{
+func iso(version string) *guest.Image {
+	return &guest.Image{
 		Talos: version, Schematic: schematicA, Extensions: []string{"siderolabs/qemu-guest-agent"},
 		Platform: "nocloud", Arch: "amd64", Kind: "iso",
 	}
 }
 
 // vm makes a machine with a blank disk and a nocloud ISO; change may change it before power-on.
-func (b *bench) vm(id int, change func(*site.Machine)) *vm {
+func (b *bench) vm(id int, change func(*guest.Machine)) *vm {
 	b.t.Helper()
 	v := &vm{bench: b}
-	v.m = site.Machine{
+	v.m = guest.Machine{
 		Host: "pve", VMID: id, Name: fmt.Sprintf("vm-%d", id), UUID: fmt.Sprintf("uuid-%d", id),
 		MemoryMiB: 4096, Cores: 2, CPUType: "host", AgentEnabled: true,
-		NICs: []site.NIC{{MAC: fmt.Sprintf("BC:24:11:00:00:%02X", id), Model: "virtio"}},
+		NICs: []guest.NIC{{MAC: fmt.Sprintf("BC:24:11:00:00:%02X", id), Model: "virtio"}},
 		CD:   iso("v1.12.4"),
-		CloudInit: &site.CloudInit{
+		CloudInit: &guest.CloudInit{
 			Hostname:  fmt.Sprintf("vm-%d", id),
-			IPConfigs: []site.IPConfig{{IPv4: netip.MustParsePrefix(fmt.Sprintf("10.0.0.%d/24", id))}},
+			IPConfigs: []guest.IPConfig{{IPv4: netip.MustParsePrefix(fmt.Sprintf("10.0.0.%d/24", id))}},
 		},
-		Net: b.net, Clock: b.clock, Trace: site.NewTrace(b.trace), PullImage: pullImage, Faults: b.faults,
+		Net: b.net, Clock: b.clock, Trace: guest.NewTrace(b.trace), PullImage: pullImage, Faults: b.faults,
 		Names: []string{fmt.Sprintf("vm-%d", id)}, Lose: func(<-chan struct{}) {},
 	}
-	v.m.Disks = []*site.Disk{{
+	v.m.Disks = []*guest.Disk{{
 		Device: "scsi0", Size: 20 << 30,
 		Load: func() []byte {
 			v.mu.Lock()
@@ -73,7 +73,7 @@ func (b *bench) vm(id int, change func(*site.Machine)) *vm {
 }
 
 // pullImage is the site's registry: every nocloud installer of a known schematic.
-func pullImage(_ context.Context, ref string) (*site.Image, error) {
+func pullImage(_ context.Context, ref string) (*guest.Image, error) {
 	rest, ok := strings.CutPrefix(ref, installer)
 	if !ok {
 		return nil, fmt.Errorf("%s: not found", ref)
@@ -83,7 +83,7 @@ func pullImage(_ context.Context, ref string) (*site.Image, error) {
 		return nil, fmt.Errorf("%s: not found", ref)
 	}
 
-	return &site.Image{Talos: version, Schematic: schematic, Platform: "nocloud", Arch: "amd64", Kind: "installer"}, nil
+	return &guest.Image{Talos: version, Schematic: schematic, Platform: "nocloud", Arch: "amd64", Kind: "installer"}, nil
 }
 
 // on powers the machine on, disk first in its boot order.
@@ -107,10 +107,10 @@ func (v *vm) on() {
 			v.mu.Lock()
 			v.exits = append(v.exits, exit)
 			v.mu.Unlock()
-			if exit == site.ExitPowerOff {
+			if exit == guest.ExitPowerOff {
 				return
 			}
-			if exit == site.ExitHalt {
+			if exit == guest.ExitHalt {
 				<-ctx.Done()
 			}
 		}
@@ -125,7 +125,7 @@ func (v *vm) cut() {
 
 func (v *vm) addr() string { return fmt.Sprintf("10.0.0.%d", v.m.VMID) }
 
-func (v *vm) lastExit() (site.Exit, bool) {
+func (v *vm) lastExit() (guest.Exit, bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if len(v.exits) == 0 {

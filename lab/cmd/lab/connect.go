@@ -19,7 +19,7 @@ func connect(o options, args []string) error {
 	if len(args) != 2 { //nolint:mnd // host and port
 		return errors.New("connect: name a host and a port, as in `lab connect git.example.com 22`")
 	}
-	i, err := o.place().Info()
+	i, err := o.siteDir().Info()
 	if err != nil {
 		return err //nolint:wrapcheck // says what to do
 	}

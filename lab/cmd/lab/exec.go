@@ -13,7 +13,7 @@ import (
 
 	"github.com/talos-proxmox/talos-proxmox/lab/daemon"
 	"github.com/talos-proxmox/talos-proxmox/lab/tools"
-	"github.com/talos-proxmox/talos-proxmox/lab/world"
+	"github.com/talos-proxmox/talos-proxmox/lab/env"
 )
 
 // execute runs a command in the lab and ends with its exit code.
@@ -38,20 +38,20 @@ func execute(o options, command []string) error {
 	if err != nil {
 		return err //nolint:wrapcheck // says what it is about
 	}
-	env, err := world.New(lab, bin, os.Environ())
+	labEnv, err := env.New(lab, bin, os.Environ())
 	if err != nil {
 		return err //nolint:wrapcheck // says what it is about
 	}
-	detach, err := env.Attach(o.providers, self, os.Stderr)
+	detach, err := labEnv.Attach(o.providers, self, os.Stderr)
 	if err != nil {
 		return err //nolint:wrapcheck // says what it is about
 	}
 	defer detach()
 
-	files := world.RememberStackFiles(".")
+	files := env.RememberStackFiles(".")
 	defer files.ForgetSalt()
 
-	return runCommand(o.place(), command, env)
+	return runCommand(o.siteDir(), command, labEnv)
 }
 
 // running returns the lab of the site, started when it does not run.
@@ -62,19 +62,19 @@ func running(o options) (daemon.Info, error) {
 	}
 
 	//nolint:wrapcheck // says what it is about
-	return o.place().Spawn(self, "serve", "--site", o.site, "--speed", fmt.Sprint(o.speed))
+	return o.siteDir().Spawn(self, "serve", "--site", o.site, "--speed", fmt.Sprint(o.speed))
 }
 
 // runCommand runs a command with an environment, looking for it on the environment's PATH.
-func runCommand(lab daemon.Place, command []string, env world.Environment) error {
-	name, err := env.LookPath(command[0])
+func runCommand(lab daemon.SiteDir, command []string, vars env.Environment) error {
+	name, err := vars.LookPath(command[0])
 	if err != nil {
 		return err //nolint:wrapcheck // says what to do
 	}
 
 	cmd := exec.Command(name, command[1:]...) //nolint:gosec // G204: what the user asks for
 	cmd.Args[0] = command[0]
-	cmd.Env = env.List()
+	cmd.Env = vars.List()
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 
 	// The terminal sends its signals to the command too; it decides what they mean.

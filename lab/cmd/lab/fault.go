@@ -30,7 +30,7 @@ func faults(o options, args []string) error {
 	case "remove":
 		return removeFaults(o, rest)
 	case "clear":
-		n, err := o.place().ClearFaults()
+		n, err := o.siteDir().ClearFaults()
 		if err != nil {
 			return err //nolint:wrapcheck // says what it is about
 		}
@@ -64,7 +64,7 @@ func addFault(o options, args []string) error {
 		return err
 	}
 
-	f, err := o.place().AddFault(fault.Kind(args[0]), with)
+	f, err := o.siteDir().AddFault(fault.Kind(args[0]), with)
 	if err != nil {
 		return err //nolint:wrapcheck // says what is wrong
 	}
@@ -88,7 +88,7 @@ func removeFaults(o options, args []string) error {
 		}
 		ids = append(ids, id)
 	}
-	n, err := o.place().RemoveFaults(ids...)
+	n, err := o.siteDir().RemoveFaults(ids...)
 	if err != nil {
 		return err //nolint:wrapcheck // says what is wrong
 	}
@@ -98,7 +98,7 @@ func removeFaults(o options, args []string) error {
 }
 
 func listFaults(o options) error {
-	list, err := o.place().Faults()
+	list, err := o.siteDir().Faults()
 	if err != nil {
 		return err //nolint:wrapcheck // says what it is about
 	}

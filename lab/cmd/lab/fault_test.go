@@ -18,7 +18,7 @@ import (
 
 	"github.com/talos-proxmox/talos-proxmox/lab/daemon"
 	"github.com/talos-proxmox/talos-proxmox/lab/fault"
-	"github.com/talos-proxmox/talos-proxmox/lab/world"
+	"github.com/talos-proxmox/talos-proxmox/lab/env"
 )
 
 // TestAKillEndsTheCommandWithAllThatItStarted runs a command that starts another in a group of its
@@ -37,8 +37,8 @@ func TestAKillEndsTheCommandWithAllThatItStarted(t *testing.T) {
 	child := filepath.Join(dir, "child")
 	ended := make(chan error, 1)
 	go func() {
-		env := world.Environment{"PATH": os.Getenv("PATH")}
-		ended <- runCommand(daemon.Place(dir), []string{"sh", "-mc", "sleep 600 & echo $! >" + child + ".new; mv " + child + ".new " + child + "; wait"}, env)
+		env := env.Environment{"PATH": os.Getenv("PATH")}
+		ended <- runCommand(daemon.SiteDir(dir), []string{"sh", "-mc", "sleep 600 & echo $! >" + child + ".new; mv " + child + ".new " + child + "; wait"}, env)
 	}()
 	require.Eventually(t, func() bool {
 		_, err := os.Stat(child)
@@ -62,7 +62,7 @@ func TestAKillEndsTheCommandWithAllThatItStarted(t *testing.T) {
 	pid, err := strconv.Atoi(strings.TrimSpace(string(content)))
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return !alive(pid) }, time.Minute, 5*time.Millisecond)
-	trace, err := os.ReadFile(daemon.Place(dir).Trace())
+	trace, err := os.ReadFile(daemon.SiteDir(dir).Trace())
 	require.NoError(t, err)
 	assert.Contains(t, string(trace), `"op":"fault.kill"`)
 }

@@ -10,13 +10,13 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/talos-proxmox/talos-proxmox/lab/world"
+	"github.com/talos-proxmox/talos-proxmox/lab/env"
 )
 
 const usage = `The lab is a site without hardware: unmodified programs talk to its Proxmox VE, Talos and Kubernetes.
 
   lab exec [--site DIR] [--providers auto|standin|real|NAMES] [--speed N] -- COMMAND
-                            run COMMAND with the lab as its world; starts the lab when it does not run
+                            run COMMAND with the lab as its environment; starts the lab when it does not run
   lab status [--json]       hosts, VMs, nodes and clusters
   lab trace [--json]        every operation with its start and duration
   lab fault kinds           what can be made to go wrong
@@ -84,7 +84,7 @@ func run(args []string) error {
 	case "supervise":
 		return supervise(rest)
 	case "standin":
-		return world.ServeStandins(rest) //nolint:wrapcheck // says what it is about
+		return env.ServeStandins(rest) //nolint:wrapcheck // says what it is about
 	case "help", "-h", "--help":
 		fmt.Print(usage)
 

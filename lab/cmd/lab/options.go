@@ -11,13 +11,13 @@ import (
 	"path/filepath"
 
 	"github.com/talos-proxmox/talos-proxmox/lab/daemon"
-	"github.com/talos-proxmox/talos-proxmox/lab/world"
+	"github.com/talos-proxmox/talos-proxmox/lab/env"
 )
 
 // options are the flags of all commands.
 type options struct {
 	site      string // absolute
-	providers world.Choice
+	providers env.Choice
 	speed     float64
 	speedSet  bool
 	json      bool
@@ -30,7 +30,7 @@ func parse(command string, args []string) (options, []string, error) {
 	f.Usage = func() { fmt.Fprint(os.Stderr, usage) }
 	f.StringVar(&o.site, "site", os.Getenv("LAB_SITE"), "")
 	f.Float64Var(&o.speed, "speed", daemon.DefaultSpeed, "")
-	providers := f.String("providers", string(world.Auto), "")
+	providers := f.String("providers", string(env.Auto), "")
 	f.BoolVar(&o.json, "json", false, "")
 	if err := f.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
@@ -48,7 +48,7 @@ func parse(command string, args []string) (options, []string, error) {
 	if err != nil {
 		return o, nil, fmt.Errorf("finding the site's directory: %w", err)
 	}
-	o.site, o.providers = site, world.Choice(*providers)
+	o.site, o.providers = site, env.Choice(*providers)
 
 	if o.speed <= 0 {
 		return o, nil, fmt.Errorf("--speed: must be above 0, got %v", o.speed)
@@ -60,4 +60,4 @@ func parse(command string, args []string) (options, []string, error) {
 	return o, f.Args(), nil
 }
 
-func (o options) place() daemon.Place { return daemon.Place(o.site) }
+func (o options) siteDir() daemon.SiteDir { return daemon.SiteDir(o.site) }

@@ -44,7 +44,7 @@ func serve(o options) error {
 
 // stop ends the running lab and waits until it has.
 func stop(o options) error {
-	err := o.place().Stop()
+	err := o.siteDir().Stop()
 	switch {
 	case errors.Is(err, daemon.ErrNotRunning):
 		fmt.Println("no lab runs on", o.site)

@@ -12,11 +12,11 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/talos-proxmox/talos-proxmox/lab/site"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
 )
 
 func printStatus(o options) error {
-	s, err := o.place().Status()
+	s, err := o.siteDir().Status()
 	if err != nil {
 		return err //nolint:wrapcheck // says what to do
 	}
@@ -74,7 +74,7 @@ func printJSON(v any) error {
 
 // printTrace prints the site's operations; it needs no running lab.
 func printTrace(o options) error {
-	path := o.place().Trace()
+	path := o.siteDir().Trace()
 	if _, err := os.Stat(path); err != nil {
 		return fmt.Errorf("there is no trace on %s yet: %w", o.site, err)
 	}
@@ -92,7 +92,7 @@ func printTrace(o options) error {
 		return nil
 	}
 
-	events, err := site.ReadTrace(path)
+	events, err := guest.ReadTrace(path)
 	if err != nil {
 		return err //nolint:wrapcheck // says what it is about
 	}

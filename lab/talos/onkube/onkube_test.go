@@ -36,7 +36,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/talos-proxmox/talos-proxmox/lab/site"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
 	"github.com/talos-proxmox/talos-proxmox/lab/talos"
 	"github.com/talos-proxmox/talos-proxmox/lab/talos/onkube"
 )
@@ -68,11 +68,11 @@ func eventually(t *testing.T, what string, check func() error) {
 }
 
 // machineAt is a machine with a disk image, so that it needs no installation.
-func machineAt(network *site.Net, address string) *site.Machine {
+func machineAt(network *guest.Net, address string) *guest.Machine {
 	var mu sync.Mutex
 	var content []byte
-	image := &site.Image{Talos: "v1.12.4", Platform: "nocloud", Arch: "amd64", Kind: "disk"}
-	disk := &site.Disk{
+	image := &guest.Image{Talos: "v1.12.4", Platform: "nocloud", Arch: "amd64", Kind: "disk"}
+	disk := &guest.Disk{
 		Device: "scsi0", Size: 20 << 30, Image: image,
 		Load: func() []byte {
 			mu.Lock()
@@ -89,11 +89,11 @@ func machineAt(network *site.Net, address string) *site.Machine {
 		},
 	}
 
-	return &site.Machine{
+	return &guest.Machine{
 		Host: "pve", VMID: 1, Name: "cp", UUID: "u", MemoryMiB: 4096, Cores: 2, CPUType: "host",
-		NICs: []site.NIC{{MAC: "BC:24:11:00:00:01"}}, Disks: []*site.Disk{disk}, BootDisk: disk,
-		CloudInit: &site.CloudInit{Hostname: "cp", IPConfigs: []site.IPConfig{{IPv4: netip.MustParsePrefix(address + "/24")}}},
-		Net:       network, Clock: site.Clock{Speed: 100}, Trace: site.NewTrace(nil),
+		NICs: []guest.NIC{{MAC: "BC:24:11:00:00:01"}}, Disks: []*guest.Disk{disk}, BootDisk: disk,
+		CloudInit: &guest.CloudInit{Hostname: "cp", IPConfigs: []guest.IPConfig{{IPv4: netip.MustParsePrefix(address + "/24")}}},
+		Net:       network, Clock: guest.Clock{Speed: 100}, Trace: guest.NewTrace(nil),
 	}
 }
 
@@ -102,7 +102,7 @@ func bootstrapped(t *testing.T) (context.Context, *client.Client, kubernetes.Int
 	t.Helper()
 	path := binary(t)
 	ctx, cancel := context.WithCancel(context.Background())
-	network := site.NewNet()
+	network := guest.NewNet()
 	extra := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: extra, namespace: demo-inline}\n"))
 	}))
@@ -198,7 +198,7 @@ func TestPitfallPrivilegedPodIsRefused(t *testing.T) {
 }
 
 // start applies a single control plane's configuration and bootstraps it.
-func start(ctx context.Context, t *testing.T, network *site.Net, m *site.Machine, extra string) *client.Client {
+func start(ctx context.Context, t *testing.T, network *guest.Net, m *guest.Machine, extra string) *client.Client {
 	t.Helper()
 	input, err := generate.NewInput("demo", "https://10.0.0.1:6443", "1.35.0",
 		generate.WithVersionContract(config.TalosVersion1_12), generate.WithAllowSchedulingOnControlPlanes(true))
@@ -243,7 +243,7 @@ func start(ctx context.Context, t *testing.T, network *site.Net, m *site.Machine
 }
 
 // kubernetesClient uses the kubeconfig that the node hands out, through the site's network.
-func kubernetesClient(ctx context.Context, t *testing.T, admin *client.Client, network *site.Net) kubernetes.Interface {
+func kubernetesClient(ctx context.Context, t *testing.T, admin *client.Client, network *guest.Net) kubernetes.Interface {
 	t.Helper()
 	stream, err := admin.KubeconfigRaw(ctx)
 	require.NoError(t, err)

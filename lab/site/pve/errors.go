@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-package site
+package pve
 
 import (
 	"fmt"
@@ -35,13 +35,13 @@ func (e *Error) Error() string {
 	return e.Message + " (" + strings.Join(parts, " - ") + ")"
 }
 
-// dief is what a `die` in Proxmox VE's code becomes: status 500.
-func dief(format string, args ...any) *Error {
+// Errorf is what a `die` in Proxmox VE's code becomes: status 500.
+func Errorf(format string, args ...any) *Error {
 	return &Error{Status: http.StatusInternalServerError, Message: fmt.Sprintf(format, args...)}
 }
 
-// invalid is a parameter that Proxmox VE does not take: status 400.
-func invalid(field, format string, args ...any) *Error {
+// Invalid is a parameter that Proxmox VE does not take: status 400.
+func Invalid(field, format string, args ...any) *Error {
 	return &Error{
 		Status: http.StatusBadRequest, Message: "Parameter verification failed.",
 		Fields: map[string]string{field: fmt.Sprintf(format, args...)},

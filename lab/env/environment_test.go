@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-package world_test
+package env_test
 
 import (
 	"os"
@@ -12,19 +12,19 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/talos-proxmox/talos-proxmox/lab/daemon"
-	"github.com/talos-proxmox/talos-proxmox/lab/world"
+	"github.com/talos-proxmox/talos-proxmox/lab/env"
 )
 
 func TestTheEnvironmentLeadsIntoTheLab(t *testing.T) {
 	t.Parallel()
 
 	lab := daemon.Info{Site: t.TempDir(), Gateway: "http://127.0.0.1:1", Bundle: "/b.pem", Token: "root@pam!lab=1", Socks: "127.0.0.1:2", GitToken: "git"}
-	e, err := world.New(lab, "/tools", []string{
+	e, err := env.New(lab, "/tools", []string{
 		"PATH=/usr/bin", "HTTPS_PROXY=http://corporate:3128", "ALL_PROXY=socks5://corporate", "HOME=/home/me",
 	})
 	require.NoError(t, err)
 
-	assert.Equal(t, world.Environment{
+	assert.Equal(t, env.Environment{
 		"HOME": "/home/me", "PATH": "/tools:/usr/bin", "LAB_SITE": lab.Site,
 		"HELM_CACHE_HOME": filepath.Join(lab.Site, "helm"), "TALOS_PROXMOX_CHART_CACHE": filepath.Join(lab.Site, "charts"),
 		"TALOS_PROXMOX_CHART_LOCK": filepath.Join(lab.Site, "charts.lock.yaml"),
@@ -46,7 +46,7 @@ func TestAUsersPassphraseAndTokenStay(t *testing.T) {
 	t.Parallel()
 
 	lab := daemon.Info{Site: t.TempDir(), Token: "root@pam!lab=1"}
-	e, err := world.New(lab, "/tools", []string{"PULUMI_CONFIG_PASSPHRASE_FILE=/mine", "PROXMOX_VE_API_TOKEN=mine"})
+	e, err := env.New(lab, "/tools", []string{"PULUMI_CONFIG_PASSPHRASE_FILE=/mine", "PROXMOX_VE_API_TOKEN=mine"})
 	require.NoError(t, err)
 	assert.NotContains(t, e, "PULUMI_CONFIG_PASSPHRASE")
 	assert.Equal(t, "mine", e["PROXMOX_VE_API_TOKEN"])
@@ -57,7 +57,7 @@ func TestCommandsAreFoundOnTheEnvironmentsPath(t *testing.T) {
 
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "tool"), nil, 0o700)) //nolint:gosec // G306: a command
-	e := world.Environment{"PATH": "/nowhere:" + dir}
+	e := env.Environment{"PATH": "/nowhere:" + dir}
 
 	path, err := e.LookPath("tool")
 	require.NoError(t, err)

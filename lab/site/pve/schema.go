@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-package site
+package pve
 
 import (
 	"net/netip"
@@ -12,19 +12,19 @@ import (
 )
 
 var (
-	hostName  = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?$`)
+	HostName  = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?$`)
 	dnsName   = regexp.MustCompile(`^([A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)(\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*$`)
-	driveKey  = regexp.MustCompile(`^(ide[0-3]|sata[0-5]|scsi([0-9]|[12][0-9]|30)|virtio([0-9]|1[0-5])|efidisk0|tpmstate0|unused\d+)$`)
-	diskKey   = regexp.MustCompile(`^(ide[0-3]|sata[0-5]|scsi([0-9]|[12][0-9]|30)|virtio([0-9]|1[0-5]))$`)
-	netKey    = regexp.MustCompile(`^net([0-9]|[12][0-9]|3[01])$`)
-	otherKey  = regexp.MustCompile(`^(ipconfig([0-9]|[12][0-9]|3[01])|numa[0-7]|hostpci([0-9]|1[0-5])|usb([0-9]|1[0-4])|serial[0-3]|parallel[0-2]|audio0|rng0)$`)
+	DriveKey  = regexp.MustCompile(`^(ide[0-3]|sata[0-5]|scsi([0-9]|[12][0-9]|30)|virtio([0-9]|1[0-5])|efidisk0|tpmstate0|unused\d+)$`)
+	DiskKey   = regexp.MustCompile(`^(ide[0-3]|sata[0-5]|scsi([0-9]|[12][0-9]|30)|virtio([0-9]|1[0-5]))$`)
+	NetKey    = regexp.MustCompile(`^net([0-9]|[12][0-9]|3[01])$`)
+	OtherKey  = regexp.MustCompile(`^(ipconfig([0-9]|[12][0-9]|3[01])|numa[0-7]|hostpci([0-9]|1[0-5])|usb([0-9]|1[0-4])|serial[0-3]|parallel[0-2]|audio0|rng0)$`)
 	tagFormat = regexp.MustCompile(`^[a-z0-9_][a-z0-9_\-+.]*$`)
 	macFormat = regexp.MustCompile(`(?i)^[a-f0-9][02468ace](:[a-f0-9]{2}){5}$`)
 )
 
-// plainKeys are the options with no number in their names, and what kind of value they take: "" any text, "bool",
+// PlainKeys are the options with no number in their names, and what kind of value they take: "" any text, "bool",
 // "int:MIN", or the allowed values.
-func plainKeys() map[string]string {
+func PlainKeys() map[string]string {
 	return map[string]string{
 		"acpi": "bool", "affinity": "", "agent": "", "arch": "x86_64 aarch64", "args": "", "autostart": "bool",
 		"balloon": "int:0", "bios": "seabios ovmf", "boot": "", "bootdisk": "", "cdrom": "", "cicustom": "",
@@ -43,9 +43,9 @@ func plainKeys() map[string]string {
 	}
 }
 
-// checkConfig refuses keys and values that the API's schema does not allow.
-func checkConfig(params map[string]string) error {
-	plain := plainKeys()
+// CheckConfig refuses keys and values that the API's schema does not allow.
+func CheckConfig(params map[string]string) error {
+	plain := PlainKeys()
 	problems := map[string]string{}
 	for k, v := range params {
 		kind, known := plain[k]
@@ -54,19 +54,19 @@ func checkConfig(params map[string]string) error {
 			if msg := checkPlain(k, kind, v); msg != "" {
 				problems[k] = msg
 			}
-		case netKey.MatchString(k):
+		case NetKey.MatchString(k):
 			if msg := checkNet(v); msg != "" {
 				problems[k] = msg
 			}
-		case strings.HasPrefix(k, "ipconfig") && otherKey.MatchString(k):
+		case strings.HasPrefix(k, "ipconfig") && OtherKey.MatchString(k):
 			if msg := checkIPConfig(v); msg != "" {
 				problems[k] = msg
 			}
-		case driveKey.MatchString(k):
-			if p := parseProps("file", v); p.get("file") == "" {
+		case DriveKey.MatchString(k):
+			if p := ParseProperties("file", v); p.Get("file") == "" {
 				problems[k] = "invalid format - format error\n" + k + ".file: property is missing and it is not optional"
 			}
-		case otherKey.MatchString(k):
+		case OtherKey.MatchString(k):
 		default:
 			problems[k] = "property is not defined in schema and the schema does not allow additional properties"
 		}
@@ -102,7 +102,7 @@ func checkPlain(key, kind, v string) string {
 			return "invalid format - value does not look like a valid DNS name"
 		}
 	case key == "tags":
-		for _, tag := range splitList(v) {
+		for _, tag := range SplitList(v) {
 			if !tagFormat.MatchString(strings.ToLower(tag)) {
 				return "invalid format - invalid characters in tag"
 			}
@@ -113,15 +113,15 @@ func checkPlain(key, kind, v string) string {
 }
 
 func checkNet(v string) string {
-	n := parseNet(v)
+	n := ParseNet(v)
 	switch {
-	case n.model == "":
+	case n.Model == "":
 		return "invalid format - format error\nnet.model: property is missing and it is not optional"
-	case n.mac != "" && !macFormat.MatchString(n.mac):
+	case n.MAC != "" && !macFormat.MatchString(n.MAC):
 		return "invalid format - format error\nnet.macaddr: value does not look like a valid unicast MAC address"
-	case n.tag < 0 || n.tag > 4094:
+	case n.Tag < 0 || n.Tag > 4094:
 		return "invalid format - format error\nnet.tag: value must have a maximum value of 4094"
-	case n.mtu < 0 || n.mtu > 65520:
+	case n.MTU < 0 || n.MTU > 65520:
 		return "invalid format - format error\nnet.mtu: value must have a maximum value of 65520"
 	}
 
@@ -129,9 +129,9 @@ func checkNet(v string) string {
 }
 
 func checkIPConfig(v string) string {
-	p := parseProps("", v)
+	p := ParseProperties("", v)
 	for _, k := range p.keys {
-		value := p.get(k)
+		value := p.Get(k)
 		switch k {
 		case "ip", "ip6":
 			if value == "dhcp" || (k == "ip6" && value == "auto") {
@@ -147,7 +147,7 @@ func checkIPConfig(v string) string {
 			if err != nil || addr.Is4() != (k == "gw") {
 				return "invalid format - format error\nipconfig." + k + ": value does not look like a valid IP address"
 			}
-			if p.get(map[string]string{"gw": "ip", "gw6": "ip6"}[k]) == "" {
+			if p.Get(map[string]string{"gw": "ip", "gw6": "ip6"}[k]) == "" {
 				return "invalid format - format error\nipconfig." + k + ": missing property"
 			}
 		default:
@@ -158,41 +158,41 @@ func checkIPConfig(v string) string {
 	return ""
 }
 
-func splitList(s string) []string {
+func SplitList(s string) []string {
 	return strings.FieldsFunc(s, func(r rune) bool { return r == ';' || r == ',' || r == ' ' })
 }
 
-// nic is a parsed net setting.
-type nic struct {
-	model, mac, bridge string
-	tag, mtu           int
-	rest               props
+// NIC is a parsed net setting.
+type NIC struct {
+	Model, MAC, Bridge string
+	Tag, MTU           int
+	Rest               Properties
 }
 
-func parseNet(v string) nic {
-	p := parseProps("model", v)
-	n := nic{model: p.get("model"), mac: p.get("macaddr"), bridge: p.get("bridge"), rest: p}
+func ParseNet(v string) NIC {
+	p := ParseProperties("model", v)
+	n := NIC{Model: p.Get("model"), MAC: p.Get("macaddr"), Bridge: p.Get("bridge"), Rest: p}
 	for _, model := range []string{"virtio", "e1000", "e1000e", "rtl8139", "vmxnet3", "e1000-82540em", "ne2k_pci", "i82551"} {
-		if v, ok := p.value[model]; ok { // "virtio=AA:BB:…" says the model and the address
-			n.model, n.mac = model, v
+		if v, ok := p.Value[model]; ok { // "virtio=AA:BB:…" says the model and the address
+			n.Model, n.MAC = model, v
 		}
 	}
-	n.tag, _ = strconv.Atoi(p.get("tag")) // absent is 0
-	n.mtu, _ = strconv.Atoi(p.get("mtu")) // absent is 0
+	n.Tag, _ = strconv.Atoi(p.Get("tag")) // absent is 0
+	n.MTU, _ = strconv.Atoi(p.Get("mtu")) // absent is 0
 
 	return n
 }
 
 // String prints the setting as it is stored: model and address first.
-func (n nic) String() string {
-	p := n.rest
-	out := props{first: n.model, value: map[string]string{}}
+func (n NIC) String() string {
+	p := n.Rest
+	out := Properties{first: n.Model, Value: map[string]string{}}
 	for _, k := range p.keys {
-		if k != "model" && k != "macaddr" && k != n.model {
-			out.set(k, p.get(k))
+		if k != "model" && k != "macaddr" && k != n.Model {
+			out.Set(k, p.Get(k))
 		}
 	}
-	s := n.model + "=" + strings.ToUpper(n.mac)
+	s := n.Model + "=" + strings.ToUpper(n.MAC)
 	if rest := out.String(); rest != "" {
 		s += "," + rest
 	}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-package world
+package env
 
 import (
 	"encoding/base64"
@@ -19,7 +19,7 @@ import (
 // Environment are the variables of a command whose world is a lab, by name.
 type Environment map[string]string
 
-// New is the environment own ("NAME=value" each, as from [os.Environ]) with the lab as its world. A
+// New is the environment own ("NAME=value" each, as from [os.Environ]) with the lab as its environment. A
 // passphrase and a Proxmox VE token that own has stay.
 func New(lab daemon.Info, bin tools.Dir, own []string) (Environment, error) {
 	e := Environment{}

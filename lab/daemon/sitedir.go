@@ -26,17 +26,17 @@ const (
 // ErrNotRunning is returned where a running lab is needed.
 var ErrNotRunning = errors.New("no lab runs")
 
-// Place is the absolute path of a site's directory, by which other processes reach its lab.
-type Place string
+// SiteDir is the absolute path of a site's directory, by which other processes reach its lab.
+type SiteDir string
 
 // Path is the path of one of the site's files.
-func (p Place) Path(name string) string { return filepath.Join(string(p), name) }
+func (d SiteDir) Path(name string) string { return filepath.Join(string(p), name) }
 
 // Trace is the path of the file of the site's operations: one JSON [site.Event] per line.
-func (p Place) Trace() string { return p.Path(traceFile) }
+func (d SiteDir) Trace() string { return p.Path(traceFile) }
 
 // socket is where the lab is controlled. Unix sockets have short names, so a site far down gets one elsewhere.
-func (p Place) socket() string {
+func (d SiteDir) socket() string {
 	const longest = 100
 	if path := p.Path("lab.sock"); len(path) <= longest {
 		return path
@@ -49,21 +49,21 @@ func (p Place) socket() string {
 }
 
 // Info asks the running lab what a command needs to know; [ErrNotRunning] when none runs.
-func (p Place) Info() (Info, error) {
+func (d SiteDir) Info() (Info, error) {
 	var i Info
 
 	return i, p.call(http.MethodGet, "/info", &i)
 }
 
 // Status asks the running lab what there is on its site; [ErrNotRunning] when none runs.
-func (p Place) Status() (Status, error) {
+func (d SiteDir) Status() (Status, error) {
 	var s Status
 
 	return s, p.call(http.MethodGet, "/status", &s)
 }
 
 // client reaches the running lab.
-func (p Place) client(timeout time.Duration) *http.Client {
+func (d SiteDir) client(timeout time.Duration) *http.Client {
 	return &http.Client{Timeout: timeout, Transport: &http.Transport{
 		DisableKeepAlives: true,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -75,10 +75,10 @@ func (p Place) client(timeout time.Duration) *http.Client {
 }
 
 // call asks the running lab.
-func (p Place) call(method, path string, into any) error { return p.send(method, path, nil, into) }
+func (d SiteDir) call(method, path string, into any) error { return p.send(method, path, nil, into) }
 
 // send is call with a body. What the lab refuses is an error in its words.
-func (p Place) send(method, path string, body, into any) error {
+func (d SiteDir) send(method, path string, body, into any) error {
 	data, err := json.Marshal(body)
 	if err != nil {
 		return fmt.Errorf("asking the lab: %w", err)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-// Package world makes a running lab the world of a command: its proxy, certificates, Pulumi backend and
+// Package env makes a running lab the world of a command: its proxy, certificates, Pulumi backend and
 // providers, all by environment variables.
-package world
+package env

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-package site
+package pve
 
 import (
 	"fmt"
@@ -11,16 +11,16 @@ import (
 	"strings"
 )
 
-// props is a property string, "local-lvm:vm-1-disk-0,size=10G": pairs with one default key that may
+// Properties is a property string, "local-lvm:vm-1-disk-0,size=10G": pairs with one default key that may
 // be left out.
-type props struct {
+type Properties struct {
 	first string // the default key
 	keys  []string
-	value map[string]string
+	Value map[string]string
 }
 
-func parseProps(first, s string) props {
-	p := props{first: first, value: map[string]string{}}
+func ParseProperties(first, s string) Properties {
+	p := Properties{first: first, Value: map[string]string{}}
 	for _, part := range strings.Split(s, ",") {
 		if part = strings.TrimSpace(part); part == "" {
 			continue
@@ -29,33 +29,33 @@ func parseProps(first, s string) props {
 		if !ok {
 			k, v = first, part
 		}
-		p.set(k, v)
+		p.Set(k, v)
 	}
 
 	return p
 }
 
-func (p *props) set(key, value string) {
-	if _, ok := p.value[key]; !ok {
+func (p *Properties) Set(key, value string) {
+	if _, ok := p.Value[key]; !ok {
 		p.keys = append(p.keys, key)
 	}
-	p.value[key] = value
+	p.Value[key] = value
 }
 
-func (p *props) del(key string) {
-	delete(p.value, key)
+func (p *Properties) Del(key string) {
+	delete(p.Value, key)
 	p.keys = slices.DeleteFunc(p.keys, func(k string) bool { return k == key })
 }
 
-func (p props) get(key string) string { return p.value[key] }
+func (p Properties) Get(key string) string { return p.Value[key] }
 
-// is tells whether a boolean property is on.
-func (p props) is(key string) bool { return isTrue(p.value[key]) }
+// On tells whether a boolean property is on.
+func (p Properties) On(key string) bool { return IsTrue(p.Value[key]) }
 
 // String prints the default key's value first and the others sorted, as Proxmox VE stores them.
-func (p props) String() string {
+func (p Properties) String() string {
 	var parts []string
-	if v, ok := p.value[p.first]; ok {
+	if v, ok := p.Value[p.first]; ok {
 		parts = append(parts, v)
 	}
 
@@ -63,17 +63,17 @@ func (p props) String() string {
 	slices.Sort(keys)
 	for _, k := range keys {
 		if k != p.first {
-			parts = append(parts, k+"="+p.value[k])
+			parts = append(parts, k+"="+p.Value[k])
 		}
 	}
 
 	return strings.Join(parts, ",")
 }
 
-func isTrue(s string) bool { return s == "1" || s == "on" || s == "yes" || s == "true" }
+func IsTrue(s string) bool { return s == "1" || s == "on" || s == "yes" || s == "true" }
 
-// parseSize reads "10G", "4M", "528K" or bytes.
-func parseSize(s string) (int64, error) {
+// ParseSize reads "10G", "4M", "528K" or bytes.
+func ParseSize(s string) (int64, error) {
 	unit := int64(1)
 	number := s
 	if s != "" {
@@ -100,8 +100,8 @@ func parseSize(s string) (int64, error) {
 	return int64(f * float64(unit)), nil
 }
 
-// formatSize prints the largest unit that divides n.
-func formatSize(n int64) string {
+// FormatSize prints the largest unit that divides n.
+func FormatSize(n int64) string {
 	for _, u := range []struct {
 		size int64
 		name string
