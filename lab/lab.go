@@ -12,11 +12,11 @@ import (
 	"testing"
 
 	"github.com/talos-proxmox/talos-proxmox/lab/daemon"
+	"github.com/talos-proxmox/talos-proxmox/lab/env"
 	"github.com/talos-proxmox/talos-proxmox/lab/fault"
 	"github.com/talos-proxmox/talos-proxmox/lab/site"
 	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
 	"github.com/talos-proxmox/talos-proxmox/lab/tools"
-	"github.com/talos-proxmox/talos-proxmox/lab/env"
 )
 
 // Lab is a lab that runs for one test. Its methods may be called at the same time.

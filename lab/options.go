@@ -4,9 +4,9 @@
 package lab
 
 import (
+	"github.com/talos-proxmox/talos-proxmox/lab/env"
 	"github.com/talos-proxmox/talos-proxmox/lab/site"
 	"github.com/talos-proxmox/talos-proxmox/lab/tools"
-	"github.com/talos-proxmox/talos-proxmox/lab/env"
 )
 
 // Option is a choice for [Start].

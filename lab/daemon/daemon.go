@@ -51,7 +51,7 @@ type Options struct {
 // Daemon is a running lab.
 type Daemon struct {
 	opts      Options
-	siteDir     SiteDir
+	siteDir   SiteDir
 	unlock    func()
 	authority *ca.Authority
 	secrets   secrets

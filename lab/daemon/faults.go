@@ -93,28 +93,28 @@ func (d *Daemon) known(selector string) (names []string, checked bool) {
 func (d *Daemon) Faults() *fault.Set { return d.faults }
 
 // Faults lists what goes wrong in the running lab.
-func (d SiteDir) Faults() ([]fault.Fault, error) {
+func (p SiteDir) Faults() ([]fault.Fault, error) {
 	var list []fault.Fault
 
 	return list, p.send(http.MethodGet, "/faults", nil, &list)
 }
 
 // AddFault makes something go wrong in the running lab; see [fault.Set.Add].
-func (d SiteDir) AddFault(kind fault.Kind, with map[string]string) (fault.Fault, error) {
+func (p SiteDir) AddFault(kind fault.Kind, with map[string]string) (fault.Fault, error) {
 	var f fault.Fault
 
 	return f, p.send(http.MethodPost, "/faults", adding{Kind: string(kind), With: with}, &f)
 }
 
 // RemoveFaults ends faults of the running lab and returns how many.
-func (d SiteDir) RemoveFaults(ids ...int) (int, error) {
+func (p SiteDir) RemoveFaults(ids ...int) (int, error) {
 	var n int
 
 	return n, p.send(http.MethodPost, "/faults/remove", ids, &n)
 }
 
 // ClearFaults ends every fault of the running lab and returns how many there were.
-func (d SiteDir) ClearFaults() (int, error) {
+func (p SiteDir) ClearFaults() (int, error) {
 	var n int
 
 	return n, p.send(http.MethodPost, "/faults/clear", nil, &n)

@@ -25,7 +25,7 @@ type Watch struct {
 
 // Watch tells the lab of a command, and kills its process, with everything that it has started, when the lab says
 // so. A lab that cannot be asked kills nobody.
-func (d SiteDir) Watch(pid int) Watch {
+func (p SiteDir) Watch(pid int) Watch {
 	ctx, cancel := context.WithCancel(context.Background())
 	w := Watch{cancel: cancel, done: make(chan struct{})}
 	registered := make(chan struct{})

@@ -14,7 +14,7 @@ import (
 )
 
 // lock makes sure that a site has one lab. The lock goes with the process, however that ends.
-func (d SiteDir) lock() (unlock func(), err error) {
+func (p SiteDir) lock() (unlock func(), err error) {
 	f, err := os.OpenFile(p.Path("lab.lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("locking the site: %w", err)
@@ -33,7 +33,7 @@ func (d SiteDir) lock() (unlock func(), err error) {
 }
 
 // Locked tells whether a lab runs on the site, be it still starting or already stopping.
-func (d SiteDir) Locked() bool {
+func (p SiteDir) Locked() bool {
 	f, err := os.OpenFile(p.Path("lab.lock"), os.O_RDWR, 0o600)
 	if err != nil {
 		return false
@@ -44,7 +44,7 @@ func (d SiteDir) Locked() bool {
 }
 
 // unlocked waits until no lab runs on the site.
-func (d SiteDir) unlocked(ctx context.Context) error {
+func (p SiteDir) unlocked(ctx context.Context) error {
 	f, err := os.OpenFile(p.Path("lab.lock"), os.O_RDWR, 0o600)
 	if err != nil {
 		return nil //nolint:nilerr // no lock, no lab

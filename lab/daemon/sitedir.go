@@ -30,13 +30,13 @@ var ErrNotRunning = errors.New("no lab runs")
 type SiteDir string
 
 // Path is the path of one of the site's files.
-func (d SiteDir) Path(name string) string { return filepath.Join(string(p), name) }
+func (p SiteDir) Path(name string) string { return filepath.Join(string(p), name) }
 
 // Trace is the path of the file of the site's operations: one JSON [site.Event] per line.
-func (d SiteDir) Trace() string { return p.Path(traceFile) }
+func (p SiteDir) Trace() string { return p.Path(traceFile) }
 
 // socket is where the lab is controlled. Unix sockets have short names, so a site far down gets one elsewhere.
-func (d SiteDir) socket() string {
+func (p SiteDir) socket() string {
 	const longest = 100
 	if path := p.Path("lab.sock"); len(path) <= longest {
 		return path
@@ -49,21 +49,21 @@ func (d SiteDir) socket() string {
 }
 
 // Info asks the running lab what a command needs to know; [ErrNotRunning] when none runs.
-func (d SiteDir) Info() (Info, error) {
+func (p SiteDir) Info() (Info, error) {
 	var i Info
 
 	return i, p.call(http.MethodGet, "/info", &i)
 }
 
 // Status asks the running lab what there is on its site; [ErrNotRunning] when none runs.
-func (d SiteDir) Status() (Status, error) {
+func (p SiteDir) Status() (Status, error) {
 	var s Status
 
 	return s, p.call(http.MethodGet, "/status", &s)
 }
 
 // client reaches the running lab.
-func (d SiteDir) client(timeout time.Duration) *http.Client {
+func (p SiteDir) client(timeout time.Duration) *http.Client {
 	return &http.Client{Timeout: timeout, Transport: &http.Transport{
 		DisableKeepAlives: true,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -75,10 +75,10 @@ func (d SiteDir) client(timeout time.Duration) *http.Client {
 }
 
 // call asks the running lab.
-func (d SiteDir) call(method, path string, into any) error { return p.send(method, path, nil, into) }
+func (p SiteDir) call(method, path string, into any) error { return p.send(method, path, nil, into) }
 
 // send is call with a body. What the lab refuses is an error in its words.
-func (d SiteDir) send(method, path string, body, into any) error {
+func (p SiteDir) send(method, path string, body, into any) error {
 	data, err := json.Marshal(body)
 	if err != nil {
 		return fmt.Errorf("asking the lab: %w", err)

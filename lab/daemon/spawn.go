@@ -20,7 +20,7 @@ const StartLimit, StopLimit = time.Minute, time.Minute
 
 // Spawn returns the lab of the site; when none runs it starts one with command, a process that calls
 // [Serve] and outlives this one. Its output goes to serve.log in the site.
-func (d SiteDir) Spawn(command ...string) (Info, error) {
+func (p SiteDir) Spawn(command ...string) (Info, error) {
 	if i, err := p.Info(); err == nil {
 		return i, nil
 	}
@@ -51,7 +51,7 @@ func (d SiteDir) Spawn(command ...string) (Info, error) {
 }
 
 // await polls until the lab answers. ended tells that it will not.
-func (d SiteDir) await(ended <-chan error) (Info, error) {
+func (p SiteDir) await(ended <-chan error) (Info, error) {
 	const poll = 20 * time.Millisecond
 
 	ctx, cancel := context.WithTimeout(context.Background(), StartLimit)
@@ -91,7 +91,7 @@ func lastLine(path string) string {
 }
 
 // Stop ends the running lab and returns once it has ended. It fails with [ErrNotRunning] when none runs.
-func (d SiteDir) Stop() error {
+func (p SiteDir) Stop() error {
 	if !p.Locked() {
 		return fmt.Errorf("%w on %s", ErrNotRunning, p)
 	}

@@ -12,8 +12,8 @@ import (
 	"syscall"
 
 	"github.com/talos-proxmox/talos-proxmox/lab/daemon"
-	"github.com/talos-proxmox/talos-proxmox/lab/tools"
 	"github.com/talos-proxmox/talos-proxmox/lab/env"
+	"github.com/talos-proxmox/talos-proxmox/lab/tools"
 )
 
 // execute runs a command in the lab and ends with its exit code.

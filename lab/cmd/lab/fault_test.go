@@ -17,8 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/talos-proxmox/talos-proxmox/lab/daemon"
-	"github.com/talos-proxmox/talos-proxmox/lab/fault"
 	"github.com/talos-proxmox/talos-proxmox/lab/env"
+	"github.com/talos-proxmox/talos-proxmox/lab/fault"
 )
 
 // TestAKillEndsTheCommandWithAllThatItStarted runs a command that starts another in a group of its
