@@ -49,7 +49,7 @@ type NamedNode struct {
 	Node `json:",inline"`
 }
 
-// IsControlPlane says whether the node runs etcd and the Kubernetes control plane.
+// IsControlPlane reports whether the node runs etcd and the Kubernetes control plane.
 func (n NamedNode) IsControlPlane() bool { return n.Role != nil && *n.Role == ControlPlane }
 
 // Device is a network of a node with its place among the node's network devices.
@@ -212,16 +212,16 @@ func (c Config) Endpoint() string {
 // Image is the image variant that the node boots.
 func (c Config) Image(n NamedNode) Image { return c.Images[Or(n.Node.Image, DefaultImage)] }
 
-// SchedulingOnControlPlanes says whether control planes run workloads: as told, else exactly when
+// SchedulingOnControlPlanes reports whether control planes run workloads: as told, else exactly when
 // there are no workers.
 func (c Config) SchedulingOnControlPlanes() bool {
 	return Or(c.Cluster.AllowSchedulingOnControlPlanes, len(c.Workers()) == 0)
 }
 
-// UsesCilium says whether Cilium is the pod network.
+// UsesCilium reports whether Cilium is the pod network.
 func (c Config) UsesCilium() bool { return Or(c.CNI.Name, "flannel") == "cilium" }
 
-// KubeProxyEnabled says whether kube-proxy runs: as told, else unless Cilium replaces it.
+// KubeProxyEnabled reports whether kube-proxy runs: as told, else unless Cilium replaces it.
 func (c Config) KubeProxyEnabled() bool {
 	if c.Kubernetes.Proxy != nil && c.Kubernetes.Proxy.Enabled != nil {
 		return *c.Kubernetes.Proxy.Enabled

@@ -29,7 +29,7 @@ type Key struct {
 	Min, Max string
 }
 
-// Leaf says whether the setting is a value rather than a block of further settings.
+// Leaf reports whether the setting is a value rather than a block of further settings.
 func (k Key) Leaf() bool {
 	t := k.Type
 	for t.Kind() == reflect.Map || t.Kind() == reflect.Slice {

@@ -57,7 +57,7 @@ func cloneInto(dst, src reflect.Value) {
 	}
 }
 
-// plainStruct says whether a struct has only exported fields, and thus is one of settings.
+// plainStruct reports whether a struct has only exported fields, and thus is one of settings.
 func plainStruct(t reflect.Type) bool {
 	for i := range t.NumField() {
 		if !t.Field(i).IsExported() {

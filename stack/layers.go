@@ -65,7 +65,7 @@ func (ls layers) origin(rel string) string {
 	return check.Join(ls.own, rel)
 }
 
-// has says whether something is written at the path below v.
+// has reports whether something is written at the path below v.
 func has(v reflect.Value, path []string) bool {
 	for v.Kind() == reflect.Pointer {
 		if v.IsNil() {

@@ -174,7 +174,7 @@ func (d *decoder) judge(c spec.Config, e *expansion, s Source) (spec.Config, *ch
 	return complete, all
 }
 
-// isBroken says whether the value at the path, or something around or inside it, could not be read;
+// isBroken reports whether the value at the path, or something around or inside it, could not be read;
 // for settings of a network, also whether another one of it could not, since they hang together.
 func (d *decoder) isBroken(path string) bool {
 	for at := path; at != ""; at = check.Parent(at) {

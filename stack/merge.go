@@ -64,7 +64,7 @@ func over[T any](weaker, stronger T) T {
 	return dst
 }
 
-// isBlock says whether a type is a block of settings, as opposed to a value such as a secret.
+// isBlock reports whether a type is a block of settings, as opposed to a value such as a secret.
 func isBlock(t reflect.Type) bool {
 	return t.Kind() == reflect.Struct && t != secretType
 }

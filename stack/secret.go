@@ -48,7 +48,7 @@ func (d *decoder) keep(path, value string) {
 	d.secureKeys[check.Head(path, 1)] = true
 }
 
-// isSecure says whether the value was written secure: exactly when the file is at hand, else as far
+// isSecure reports whether the value was written secure: exactly when the file is at hand, else as far
 // as Pulumi tells, which flags whole top-level keys.
 func (d *decoder) isSecure(path string) bool {
 	if d.written != nil {

@@ -40,7 +40,7 @@ func SourceOf(name string, text []byte, open func(secure string) string) (Source
 	return s, nil
 }
 
-// opened opens every secure value, and says whether there was one.
+// opened opens every secure value, and reports whether there was one.
 func opened(v any, open func(string) string) (plain any, secret bool) {
 	switch v := v.(type) {
 	case map[string]any:

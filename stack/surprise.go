@@ -31,14 +31,14 @@ func (d *decoder) surprise(path string, node *yaml.Node) string {
 	return ""
 }
 
-// plainInteger says whether text is a number as one writes it by hand.
+// plainInteger reports whether text is a number as one writes it by hand.
 func plainInteger(text string) bool {
 	n, err := strconv.ParseInt(text, 10, 64)
 
 	return err == nil && strconv.FormatInt(n, 10) == text
 }
 
-// number says whether text is digits.
+// number reports whether text is digits.
 func number(text string) bool {
 	return text != "" && strings.Trim(text, "0123456789") == ""
 }

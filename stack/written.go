@@ -149,7 +149,7 @@ func (f *stackFile) lineOf(path string) int {
 	return 0
 }
 
-// matches says whether the file holds the values, as far as they are not secure.
+// matches reports whether the file holds the values, as far as they are not secure.
 func (f *stackFile) matches(values map[string]*yaml.Node) bool {
 	if len(f.keys) == 0 {
 		return false
@@ -236,7 +236,7 @@ func asFloat(v any) (float64, bool) {
 	}
 }
 
-// isSecure says whether a node is secure: <ciphertext>.
+// isSecure reports whether a node is secure: <ciphertext>.
 func isSecure(node *yaml.Node) bool {
 	return node.Kind == yaml.MappingNode && len(node.Content) == 2 &&
 		node.Content[0].Value == "secure" && node.Content[1].Kind == yaml.ScalarNode

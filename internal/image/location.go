@@ -14,7 +14,7 @@ import (
 // DefaultFactory is the public Image Factory.
 const DefaultFactory = "https://factory.talos.dev"
 
-// ISO says whether VMs boot the image from a CD; otherwise the disk image is imported.
+// ISO reports whether VMs boot the image from a CD; otherwise the disk image is imported.
 func ISO(img spec.Image) bool { return spec.Or(img.Boot, "iso") == "iso" }
 
 // Format is the suffix of the boot file at the factory: "iso", "raw.zst", "raw.gz" or "qcow2".

@@ -7,6 +7,7 @@ import (
 	"cmp"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/internal/rules/scope"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -22,7 +23,7 @@ func CheckAccess(p spec.Proxmox, lookup func(name string) string, l *check.List)
 		l.Addf("proxmox.endpoint", "is missing: write the API's address, https://<host>:8006, or set PROXMOX_VE_ENDPOINT")
 	}
 	token := env("API_TOKEN")
-	if p.APIToken == nil && token != "" && !tokenForm.MatchString(token) {
+	if p.APIToken == nil && token != "" && !scope.TokenForm.MatchString(token) {
 		l.Addf("proxmox.apiToken", "PROXMOX_VE_API_TOKEN is not a token: set it to user@realm!name=uuid")
 	}
 	byToken := p.APIToken != nil || token != ""

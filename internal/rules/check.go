@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
+// Package rules holds every rule about a value, whoever calls: a stack file, a component, a command.
 package rules
 
 import (
 	"reflect"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/internal/rules/addons"
+	"github.com/talos-proxmox/talos-proxmox/internal/rules/networks"
+	"github.com/talos-proxmox/talos-proxmox/internal/rules/scope"
+	"github.com/talos-proxmox/talos-proxmox/internal/rules/talos"
+	"github.com/talos-proxmox/talos-proxmox/internal/rules/vms"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -14,61 +20,59 @@ import (
 // field: "nodes.work-01.memory". Each problem names the value, the rule and what would be right. It
 // never prints a secret or free text. It returns what it checked: the configuration with its defaults.
 func Check(c spec.Config, l *check.List) spec.Config {
-	r := &rules{said: c, c: c.WithDefaults(), l: l}
+	s := scope.New(c, l)
+	r := &rules{s}
 	r.tags()
-	r.cluster()
-	r.vip()
-	r.subnets()
-	r.versions()
-	r.talos()
-	r.registries()
-	r.kubernetes()
-	r.cni()
-	r.manifests()
-	r.gitops()
+	networks.Check(s)
+	talos.Check(s)
+	addons.Check(s)
 	r.lifecycle()
-	r.proxmox()
-	for _, name := range sortedKeys(r.c.Images) {
-		r.blockName(check.Key("images", name), name)
-		r.image(check.Key("images", name), r.c.Images[name])
+	vms.Check(s)
+	for _, n := range s.Config.Nodes {
+		vms.CheckNode(s, n)
+		networks.CheckNode(s, n)
 	}
-	for _, n := range r.c.Nodes {
-		r.node(n)
-	}
-	r.unique()
-	r.hosts()
 
-	return r.c
+	return s.Config
 }
 
 // CheckNodes records what is wrong with the nodes themselves, whatever else the cluster is made
 // of: for a caller that has nodes and no cluster.
 func CheckNodes(c spec.Config, l *check.List) {
-	r := &rules{said: c, c: c.WithDefaults(), l: l}
-	for _, n := range r.c.Nodes {
-		checkTags(nodePath(n), reflect.ValueOf(n.Node), r.l)
-		r.node(n)
+	s := scope.New(c, l)
+	for _, n := range s.Config.Nodes {
+		checkTags(scope.NodePath(n), reflect.ValueOf(n.Node), l)
+		vms.CheckNode(s, n)
+		networks.CheckNode(s, n)
 	}
 }
 
-// rules look at one configuration.
-type rules struct {
-	// said is the configuration as it was given, c with all defaults.
-	said, c spec.Config
-	l       *check.List
+// CheckArgoCD records settings that only Flux has, and that Argo CD would leave without effect, at their
+// paths under at.
+func CheckArgoCD(g spec.GitOps, at string, l *check.List) { addons.CheckArgoCD(g, at, l) }
+
+// CheckImage records what is wrong with an image for a Talos version, at the path of the field.
+// readFile reads the schematic file by its path relative to the project directory.
+func CheckImage(path string, img spec.Image, talosVersion string, readFile func(string) ([]byte, error), l *check.List) {
+	vms.CheckImage(path, img, talosVersion, readFile, l)
 }
+
+// CheckBlockName returns what is wrong with the name that a user gives a block of settings, such as a
+// network or a size; "" when nothing is.
+func CheckBlockName(name string) string { return scope.CheckBlockName(name) }
+
+// rules look at one configuration.
+type rules struct{ *scope.Scope }
 
 // tags checks what the types themselves say: allowed values, bounds, required fields.
 func (r *rules) tags() {
-	v := reflect.ValueOf(r.c)
+	v := reflect.ValueOf(r.Config)
 	for _, f := range spec.Fields(v.Type()) {
 		if f.Name != "nodes" {
-			checkTags(f.Name, v.FieldByIndex(f.Index), r.l)
+			checkTags(f.Name, v.FieldByIndex(f.Index), r.List)
 		}
 	}
-	for _, n := range r.c.Nodes {
-		checkTags(nodePath(n), reflect.ValueOf(n.Node), r.l)
+	for _, n := range r.Config.Nodes {
+		checkTags(scope.NodePath(n), reflect.ValueOf(n.Node), r.List)
 	}
 }
-
-func nodePath(n spec.NamedNode) string { return check.Key("nodes", n.Name) }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/internal/rules/scope"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -20,38 +21,38 @@ var replaceable = []string{"*", "efiDisk", "host", "tpm", "vmId"}
 
 // lifecycle checks how a living cluster is changed and what is written beside the outputs.
 func (r *rules) lifecycle() {
-	c := r.c.Lifecycle
+	c := r.Config.Lifecycle
 	for name, d := range map[string]*spec.Duration{
 		"readyTimeout": c.ReadyTimeout, "applyTimeout": c.ApplyTimeout, "upgradeTimeout": c.UpgradeTimeout,
 		"drainTimeout": c.DrainTimeout, "kubeconfigRenewal": c.KubeconfigRenewal,
 	} {
-		r.positive("lifecycle."+name, d)
+		r.Positive("lifecycle."+name, d)
 	}
 	if *c.KubeconfigRenewal >= longestCertificate {
-		r.l.Addf("lifecycle.kubeconfigRenewal", "is as long as certificates live, 8760h: write less, such as 720h")
+		r.Addf("lifecycle.kubeconfigRenewal", "is as long as certificates live, 8760h: write less, such as 720h")
 	}
-	for _, node := range sortedKeys(c.AllowReplace) {
+	for _, node := range scope.SortedKeys(c.AllowReplace) {
 		at := check.Key("lifecycle.allowReplace", node)
 		r.knownNode(at, node)
 		for i, field := range c.AllowReplace[node] {
 			if !slices.Contains(replaceable, field) {
-				r.l.Addf(check.Index(at, i), "%s", notOneOf(field, replaceable))
+				r.Addf(check.Index(at, i), "%s", scope.NotOneOf(field, replaceable))
 			}
 		}
 	}
-	for _, node := range sortedKeys(c.Replace) {
+	for _, node := range scope.SortedKeys(c.Replace) {
 		at := check.Key("lifecycle.replace", node)
 		r.knownNode(at, node)
 		if c.Replace[node] < 0 {
-			r.l.Addf(at, "%d is below 0: count up from 1", c.Replace[node])
+			r.Addf(at, "%d is below 0: count up from 1", c.Replace[node])
 		}
 	}
 	if c.SnapshotDirectory != nil && strings.TrimSpace(*c.SnapshotDirectory) == "" {
-		r.l.Addf("lifecycle.snapshotDirectory", "is empty: write a path, or remove it")
+		r.Addf("lifecycle.snapshotDirectory", "is empty: write a path, or remove it")
 	}
 	for i, node := range c.Force {
-		if !labelForm.MatchString(node) {
-			r.l.Addf(check.Index("lifecycle.force", i), "%q is no name of a node", node)
+		if !scope.LabelForm.MatchString(node) {
+			r.Addf(check.Index("lifecycle.force", i), "%q is no name of a node", node)
 		}
 	}
 	r.output()
@@ -59,23 +60,23 @@ func (r *rules) lifecycle() {
 
 // knownNode records a name that no node has.
 func (r *rules) knownNode(path, name string) {
-	if _, ok := r.c.Node(name); ok {
+	if _, ok := r.Config.Node(name); ok {
 		return
 	}
-	names := make([]string, 0, len(r.c.Nodes))
-	for _, n := range r.c.Nodes {
+	names := make([]string, 0, len(r.Config.Nodes))
+	for _, n := range r.Config.Nodes {
 		names = append(names, n.Name)
 	}
 	hint := ": name a node of this cluster, or remove it"
 	if best := check.Nearest(name, names); best != "" {
 		hint = "; did you mean \"" + best + "\"?"
 	}
-	r.l.Addf(path, "there is no node %q%s", name, hint)
+	r.Addf(path, "there is no node %q%s", name, hint)
 }
 
 // output checks what is written beside the stack's outputs.
 func (r *rules) output() {
-	o := r.c.Output
+	o := r.Config.Output
 	seen := map[string]string{}
 	for _, f := range []struct {
 		path string
@@ -88,9 +89,9 @@ func (r *rules) output() {
 			continue
 		}
 		if strings.TrimSpace(*f.file) == "" {
-			r.l.Addf(f.path, "is empty: write a path, or remove it")
+			r.Addf(f.path, "is empty: write a path, or remove it")
 		} else if other, twice := seen[*f.file]; twice {
-			r.l.Addf(f.path, "%q is also %s: choose another path", *f.file, other)
+			r.Addf(f.path, "%q is also %s: choose another path", *f.file, other)
 		}
 		seen[*f.file] = f.path
 	}
@@ -101,16 +102,16 @@ func (r *rules) output() {
 
 func (r *rules) store(s spec.CredentialStore) {
 	if s.KubeconfigName == nil && s.TalosconfigName == nil {
-		r.l.Addf("output.store", "needs kubeconfigName or talosconfigName")
+		r.Addf("output.store", "needs kubeconfigName or talosconfigName")
 	}
 	if s.KubeconfigName != nil && s.TalosconfigName != nil && *s.KubeconfigName == *s.TalosconfigName {
-		r.l.Addf("output.store.talosconfigName", "%q is also the kubeconfig's name: choose another", *s.TalosconfigName)
+		r.Addf("output.store.talosconfigName", "%q is also the kubeconfig's name: choose another", *s.TalosconfigName)
 	}
 	if len(s.Command) == 0 {
-		r.l.Addf("output.store.command", "is required: write the command that takes a secret on its standard input, "+
+		r.Addf("output.store.command", "is required: write the command that takes a secret on its standard input, "+
 			`such as ["vault", "kv", "put", "secret/{name}", "value=-"]`)
 	}
 	if len(s.Command) > 0 && !slices.ContainsFunc(s.Command[1:], func(arg string) bool { return strings.Contains(arg, "{name}") }) {
-		r.l.Addf("output.store.command", "has no argument with {name}, so that both secrets would get one name: add it")
+		r.Addf("output.store.command", "has no argument with {name}, so that both secrets would get one name: add it")
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/internal/rules/scope"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -80,7 +81,7 @@ func CheckValue(f spec.Field, v reflect.Value) string {
 		}
 	case reflect.String:
 		if f.Enum != nil && !slices.Contains(f.Enum, v.String()) {
-			message := notOneOf(v.String(), f.Enum)
+			message := scope.NotOneOf(v.String(), f.Enum)
 			if hint := f.Struct.Tag.Get("hint"); hint != "" {
 				message += "; " + hint
 			}
@@ -106,13 +107,4 @@ func checkNumber(f spec.Field, n int64) string {
 	}
 
 	return ""
-}
-
-func notOneOf(text string, allowed []string) string {
-	message := fmt.Sprintf("%q is not one of %s", text, strings.Join(allowed, ", "))
-	if best := check.Nearest(text, allowed); best != "" {
-		message += fmt.Sprintf("; did you mean %q?", best)
-	}
-
-	return message
 }

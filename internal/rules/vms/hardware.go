@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-package rules
+package vms
 
 import (
 	"reflect"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/internal/rules/scope"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -15,28 +16,28 @@ func (r *rules) hardware(at string, n spec.NamedNode) {
 	r.speeds(at, n)
 	for i, d := range n.Devices() {
 		if d.Index > i {
-			r.l.Addf(check.Key(at+".networks", d.Name)+".index",
+			r.Addf(check.Key(at+".networks", d.Name)+".index",
 				"%d leaves a gap, since %d networks come before it: make it %d", d.Index, i, i)
 
 			break
 		}
 	}
-	img := r.c.Image(n)
+	img := r.Config.Image(n)
 	if spec.Or(img.Arch, "amd64") == "arm64" {
 		r.onlyRoot(at + ".image")
 		if n.OSDisk.Interface() == armCloudInit {
-			r.l.Addf(at+".osDisk.unitNumber", "%s is the cloud-init drive's: choose another slot", armCloudInit)
+			r.Addf(at+".osDisk.unitNumber", "%s is the cloud-init drive's: choose another slot", armCloudInit)
 		}
 	}
 	if n.HA == nil {
 		return
 	}
 	if spec.Or(img.Boot, "iso") == "iso" && img.DatastoreHost == nil && spec.Or(n.CDROM, true) {
-		r.l.Addf(at+".ha", "needs an image that every host has, since Proxmox starts no VM whose ISO is missing: "+
+		r.Addf(at+".ha", "needs an image that every host has, since Proxmox starts no VM whose ISO is missing: "+
 			"set datastoreHost of image %s, or cdRom to false once the node is installed", *n.Node.Image)
 	}
 	if n.GPU != nil && len(n.GPU.Devices) > 0 {
-		r.l.Addf(at+".ha", "cannot move a VM that has a device of its host: remove gpu.devices, or ha")
+		r.Addf(at+".ha", "cannot move a VM that has a device of its host: remove gpu.devices, or ha")
 	}
 }
 
@@ -45,9 +46,9 @@ const armCloudInit = "scsi30"
 
 // speeds refuses limits that differ between disks: the provider gives those of the first to all.
 func (r *rules) speeds(at string, n spec.NamedNode) {
-	for _, name := range sortedKeys(n.Disks) {
+	for _, name := range scope.SortedKeys(n.Disks) {
 		if !reflect.DeepEqual(n.Disks[name].Speed, n.OSDisk.Speed) {
-			r.l.Addf(check.Key(at+".disks", name)+".speed",
+			r.Addf(check.Key(at+".disks", name)+".speed",
 				"must be the same as osDisk.speed: the Proxmox provider gives the first disk's limits to all")
 		}
 	}

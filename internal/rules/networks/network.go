@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-package rules
+package networks
 
 import (
 	"net"
 	"net/netip"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/internal/rules/scope"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -17,22 +18,22 @@ const maxDevices = 32
 // networks checks the network devices of a node.
 func (r *rules) networks(at string, n spec.NamedNode) {
 	if len(n.Networks) == 0 {
-		r.l.Addf(at+".networks", "is required: name at least one network with the node's address")
+		r.Addf(at+".networks", "is required: name at least one network with the node's address")
 
 		return
 	}
 	if len(n.Networks) > maxDevices {
-		r.l.Addf(at+".networks", "%d networks are too many: the most is %d", len(n.Networks), maxDevices)
+		r.Addf(at+".networks", "%d networks are too many: the most is %d", len(n.Networks), maxDevices)
 	}
 	static := false
 	indexes := map[int]string{}
 	gateways, gateways6 := map[string]string{}, map[string]string{}
 	for _, d := range n.Devices() {
 		path := check.Key(at+".networks", d.Name)
-		r.blockName(path, d.Name)
+		r.BlockName(path, d.Name)
 		static = static || d.Address != nil || d.Address6 != nil
 		if other, twice := indexes[d.Index]; twice {
-			r.l.Addf(path+".index", "%d is the index of network %s: choose another", d.Index, other)
+			r.Addf(path+".index", "%d is the index of network %s: choose another", d.Index, other)
 		}
 		indexes[d.Index] = d.Name
 		r.device(path, d.Network)
@@ -41,7 +42,7 @@ func (r *rules) networks(at string, n spec.NamedNode) {
 		r.onlyGateway(path+".gateway6", d.Name, d.Gateway6, gateways6)
 	}
 	if !static {
-		r.l.Addf(at+".networks", "has no static address, at which the node could be reached: give one network an address")
+		r.Addf(at+".networks", "has no static address, at which the node could be reached: give one network an address")
 	}
 }
 
@@ -51,33 +52,33 @@ func (r *rules) onlyGateway(path, name string, gateway *string, seen map[string]
 		return
 	}
 	for other := range seen {
-		r.l.Addf(path, "network %s has a default gateway too: keep one, and write routes for the rest", other)
+		r.Addf(path, "network %s has a default gateway too: keep one, and write routes for the rest", other)
 	}
 	seen[name] = *gateway
 }
 
 // device checks the virtual card.
 func (r *rules) device(path string, d spec.Network) {
-	if !bridgeForm.MatchString(*d.Bridge) {
-		r.l.Addf(path+".bridge",
+	if !scope.BridgeForm.MatchString(*d.Bridge) {
+		r.Addf(path+".bridge",
 			"%q is no bridge of Proxmox such as vmbr0: use up to 15 letters, digits, dots, dashes and "+
 				"underscores", *d.Bridge)
 	}
 	mac, err := net.ParseMAC(*d.MAC)
 	switch {
 	case err != nil || len(mac) != 6 || len(*d.MAC) != 17:
-		r.l.Addf(path+".mac",
+		r.Addf(path+".mac",
 			"%q is no MAC address: write six pairs of hexadecimal digits, such as bc:24:11:00:00:01", *d.MAC)
 	case mac[0]&1 == 1:
-		r.l.Addf(path+".mac", "%s is a multicast address: make its first pair even", *d.MAC)
+		r.Addf(path+".mac", "%s is a multicast address: make its first pair even", *d.MAC)
 	case mac.String() == "00:00:00:00:00:00":
-		r.l.Addf(path+".mac", "%s is no address of a card", *d.MAC)
+		r.Addf(path+".mac", "%s is no address of a card", *d.MAC)
 	}
 	if d.MTU != nil && *d.MTU != 1 && *d.MTU < 576 {
-		r.l.Addf(path+".mtu", "%d is too small: the least is 576, and 1 takes the bridge's", *d.MTU)
+		r.Addf(path+".mtu", "%d is too small: the least is 576, and 1 takes the bridge's", *d.MTU)
 	}
 	if d.Queues != nil && *d.Model != "virtio" {
-		r.l.Addf(path+".queues", "are for model virtio, and the model is %s: remove them", *d.Model)
+		r.Addf(path+".queues", "are for model virtio, and the model is %s: remove them", *d.Model)
 	}
 }
 
@@ -86,17 +87,17 @@ func (r *rules) addressing(path string, d spec.Network) {
 	r.family(path, "", d.Address, d.Subnet, d.Gateway, false)
 	r.family(path, "6", d.Address6, d.Subnet6, d.Gateway6, true)
 	if *d.DHCP && d.Address != nil {
-		r.l.Addf(path+".dhcp", "is true beside a static address: keep one of them")
+		r.Addf(path+".dhcp", "is true beside a static address: keep one of them")
 	}
 	if *d.DHCP && d.Gateway != nil {
-		r.l.Addf(path+".gateway", "comes by DHCP on this card: keep one of them")
+		r.Addf(path+".gateway", "comes by DHCP on this card: keep one of them")
 	}
 	seen := map[string]bool{}
 	for i, route := range d.Routes {
 		at := check.Index(path+".routes", i)
-		network, ok := r.cidr(at+".network", route.Network)
+		network, ok := r.CIDR(at+".network", route.Network)
 		if ok && seen[route.Network] {
-			r.l.Addf(at+".network", "%s stands there twice", network)
+			r.Addf(at+".network", "%s stands there twice", network)
 		}
 		seen[route.Network] = true
 		if route.Gateway == nil {
@@ -105,9 +106,9 @@ func (r *rules) addressing(path string, d spec.Network) {
 		gateway, err := netip.ParseAddr(*route.Gateway)
 		switch {
 		case err != nil:
-			r.l.Addf(at+".gateway", "%q is not an IP address", *route.Gateway)
+			r.Addf(at+".gateway", "%q is not an IP address", *route.Gateway)
 		case ok && gateway.Is4() != network.Addr().Is4():
-			r.l.Addf(at+".gateway", "%s is of another IP family than %s", gateway, network)
+			r.Addf(at+".gateway", "%s is of another IP family than %s", gateway, network)
 		}
 	}
 }
@@ -116,12 +117,12 @@ func (r *rules) addressing(path string, d spec.Network) {
 func (r *rules) family(path, suffix string, address, subnet, gateway *string, six bool) {
 	var within netip.Prefix
 	if subnet != nil {
-		p, ok := r.cidr(path+".subnet"+suffix, *subnet)
+		p, ok := r.CIDR(path+".subnet"+suffix, *subnet)
 		if !ok {
 			return
 		}
 		if p.Addr().Is6() != six {
-			r.l.Addf(path+".subnet"+suffix, "%s is of the other IP family", p)
+			r.Addf(path+".subnet"+suffix, "%s is of the other IP family", p)
 
 			return
 		}
@@ -131,18 +132,18 @@ func (r *rules) family(path, suffix string, address, subnet, gateway *string, si
 	if address != nil {
 		p, err := spec.ParsePrefix(*address, spec.Or(subnet, ""))
 		if err != nil {
-			r.l.Addf(path+".address"+suffix, "%s", err)
+			r.Addf(path+".address"+suffix, "%s", err)
 
 			return
 		}
 		if p.Addr().Is6() != six {
-			r.l.Addf(path+".address"+suffix,
+			r.Addf(path+".address"+suffix,
 				"%s is of the other IP family: write it as %s", p.Addr(), map[bool]string{true: "address", false: "address6"}[six])
 
 			return
 		}
 		if within.IsValid() && (!within.Contains(p.Addr()) || within.Bits() != p.Bits()) {
-			r.l.Addf(path+".address"+suffix, "%s is outside the network %s: choose an address inside it", p, within)
+			r.Addf(path+".address"+suffix, "%s is outside the network %s: choose an address inside it", p, within)
 
 			return
 		}
@@ -157,9 +158,9 @@ func (r *rules) usable(path string, p netip.Prefix) {
 	a := p.Addr()
 	switch {
 	case a.IsLoopback() || a.IsMulticast() || a.IsUnspecified():
-		r.l.Addf(path, "%s is no address that a machine can have", a)
-	case a.Is4() && p.Bits() < 31 && (a == p.Masked().Addr() || a == lastOf(p)):
-		r.l.Addf(path, "%s is the network's own or broadcast address in %s: choose one between", a, p.Masked())
+		r.Addf(path, "%s is no address that a machine can have", a)
+	case a.Is4() && p.Bits() < 31 && (a == p.Masked().Addr() || a == scope.LastOf(p)):
+		r.Addf(path, "%s is the network's own or broadcast address in %s: choose one between", a, p.Masked())
 	}
 }
 
@@ -170,14 +171,14 @@ func (r *rules) gateway(path string, gateway *string, own, within netip.Prefix, 
 	g, err := netip.ParseAddr(*gateway)
 	switch {
 	case err != nil:
-		r.l.Addf(path, "%q is not an IP address", *gateway)
+		r.Addf(path, "%q is not an IP address", *gateway)
 	case g.Is6() != six:
-		r.l.Addf(path, "%s is of the other IP family", g)
+		r.Addf(path, "%s is of the other IP family", g)
 	case own.IsValid() && own.Addr() == g:
-		r.l.Addf(path, "%s is the node's own address", g)
+		r.Addf(path, "%s is the node's own address", g)
 	case within.IsValid() && !within.Contains(g) && !g.IsLinkLocalUnicast():
-		r.l.Addf(path, "%s is outside the network %s: a gateway must be inside it", g, within)
+		r.Addf(path, "%s is outside the network %s: a gateway must be inside it", g, within)
 	case !own.IsValid():
-		r.l.Addf(path, "needs a static address on this card: add it, or remove the gateway")
+		r.Addf(path, "needs a static address on this card: add it, or remove the gateway")
 	}
 }

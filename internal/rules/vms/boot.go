@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-package rules
+package vms
 
 import (
 	"fmt"
@@ -24,7 +24,7 @@ func (r *rules) bootOrder(at string, n spec.NamedNode) {
 	for _, d := range n.DataDisks() {
 		devices = append(devices, d.Interface())
 	}
-	fromISO := spec.Or(r.c.Image(n).Boot, "iso") == "iso"
+	fromISO := spec.Or(r.Config.Image(n).Boot, "iso") == "iso"
 	if fromISO {
 		devices = append(devices, spec.CDInterface)
 	}
@@ -33,18 +33,18 @@ func (r *rules) bootOrder(at string, n spec.NamedNode) {
 	}
 	for i, name := range n.BootOrder {
 		if !slices.Contains(devices, name) {
-			r.l.Addf(check.Index(at, i), "the machine has no device %q: name one of %s", name, strings.Join(devices, ", "))
+			r.Addf(check.Index(at, i), "the machine has no device %q: name one of %s", name, strings.Join(devices, ", "))
 		} else if slices.Index(n.BootOrder, name) != i {
-			r.l.Addf(check.Index(at, i), "%s stands there twice: name it once", name)
+			r.Addf(check.Index(at, i), "%s stands there twice: name it once", name)
 		}
 	}
 	osDisk, cd := slices.Index(n.BootOrder, disk), slices.Index(n.BootOrder, spec.CDInterface)
 	switch {
 	case osDisk < 0:
-		r.l.Addf(at, "lacks %s, on which Talos is installed: add it", disk)
+		r.Addf(at, "lacks %s, on which Talos is installed: add it", disk)
 	case fromISO && cd < 0:
-		r.l.Addf(at, "lacks %s, from which a new machine boots the ISO: add it behind %s", spec.CDInterface, disk)
+		r.Addf(at, "lacks %s, from which a new machine boots the ISO: add it behind %s", spec.CDInterface, disk)
 	case fromISO && cd < osDisk:
-		r.l.Addf(at, "has %s before %s, and an installed Talos that boots from the ISO halts: put %s first", spec.CDInterface, disk, disk)
+		r.Addf(at, "has %s before %s, and an installed Talos that boots from the ISO halts: put %s first", spec.CDInterface, disk, disk)
 	}
 }

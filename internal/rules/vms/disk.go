@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-package rules
+package vms
 
 import (
 	"path"
 	"strings"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/internal/rules/scope"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -19,22 +20,22 @@ const maxDisks = 14
 // disks checks the OS disk and the data disks.
 func (r *rules) disks(at string, n spec.NamedNode) {
 	if size := *n.OSDisk.Size; size < OSDiskSize {
-		r.l.Addf(at+".osDisk.size", "%d GiB is too small for Talos: use at least %d GiB", size, OSDiskSize)
+		r.Addf(at+".osDisk.size", "%d GiB is too small for Talos: use at least %d GiB", size, OSDiskSize)
 	}
-	if e := r.c.Talos.EphemeralMaxSize; e != nil && *e > *n.OSDisk.Size {
-		r.l.Addf("talos.ephemeralMaxSize", "%d GiB is more than an OS disk of %d GiB: lower it", *e, *n.OSDisk.Size)
+	if e := r.Config.Talos.EphemeralMaxSize; e != nil && *e > *n.OSDisk.Size {
+		r.Addf("talos.ephemeralMaxSize", "%d GiB is more than an OS disk of %d GiB: lower it", *e, *n.OSDisk.Size)
 	}
 	for name, used := range map[string]bool{
 		"mountpoint": n.OSDisk.Mountpoint != nil, "keepOnRebuild": *n.OSDisk.KeepOnRebuild,
 		"filesystem": n.OSDisk.Filesystem != nil,
 	} {
 		if used {
-			r.l.Addf(at+".osDisk."+name, "is for data disks: remove it")
+			r.Addf(at+".osDisk."+name, "is for data disks: remove it")
 		}
 	}
 	r.disk(at+".osDisk", n, *n.OSDisk)
 	if len(n.Disks)+1 > maxDisks {
-		r.l.Addf(at+".disks", "%d data disks are too many: the most is %d", len(n.Disks), maxDisks-1)
+		r.Addf(at+".disks", "%d data disks are too many: the most is %d", len(n.Disks), maxDisks-1)
 	}
 
 	r.dataDisks(at, n)
@@ -46,36 +47,36 @@ func (r *rules) dataDisks(at string, n spec.NamedNode) {
 	kept := false
 	slots := map[string]string{n.OSDisk.Interface(): "osDisk"}
 	mounts, serials := map[string]string{}, map[string]string{}
-	for _, name := range sortedKeys(n.Disks) {
+	for _, name := range scope.SortedKeys(n.Disks) {
 		disk, path := n.Disks[name], check.Key(at+".disks", name)
-		r.blockName(path, name)
+		r.BlockName(path, name)
 		r.disk(path, n, disk)
 		if disk.Size == nil {
-			r.l.Addf(path+".size", "is required: write it in GiB")
+			r.Addf(path+".size", "is required: write it in GiB")
 		}
 		kept = kept || *disk.KeepOnRebuild
 		if *disk.KeepOnRebuild && n.DataVMID == nil {
-			r.l.Addf(path+".keepOnRebuild", "needs the node's dataVmId, the id of the VM that keeps the disk")
+			r.Addf(path+".keepOnRebuild", "needs the node's dataVmId, the id of the VM that keeps the disk")
 		}
 		r.clash(path+".unitNumber", slots, disk.Interface(), name, "slot")
 		if disk.Mountpoint != nil {
 			r.clash(path+".mountpoint", mounts, *disk.Mountpoint, name, "mountpoint")
 		} else if disk.Filesystem != nil {
-			r.l.Addf(path+".filesystem", "is for a disk that Talos formats and mounts: give the disk a mountpoint, or remove it")
+			r.Addf(path+".filesystem", "is for a disk that Talos formats and mounts: give the disk a mountpoint, or remove it")
 		}
 		if disk.Serial != nil {
 			r.clash(path+".serial", serials, *disk.Serial, name, "serial number")
 		}
 	}
 	if n.DataVMID != nil && !kept {
-		r.l.Addf(at+".dataVmId", "is the VM of disks that are kept on rebuild, and no disk has keepOnRebuild: set it on one, or remove the id")
+		r.Addf(at+".dataVmId", "is the VM of disks that are kept on rebuild, and no disk has keepOnRebuild: set it on one, or remove the id")
 	}
 }
 
 // clash records a second use of what only one disk can have.
 func (r *rules) clash(path string, taken map[string]string, what, name, kind string) {
 	if other, twice := taken[what]; twice {
-		r.l.Addf(path, "%s is the %s of %s: choose another", what, kind, other)
+		r.Addf(path, "%s is the %s of %s: choose another", what, kind, other)
 
 		return
 	}
@@ -85,13 +86,13 @@ func (r *rules) clash(path string, taken map[string]string, what, name, kind str
 // slotsSaid demands unit numbers where there are several data disks: by name alone, a new disk would
 // move the others to other slots.
 func (r *rules) slotsSaid(at string, n spec.NamedNode) {
-	said, ok := r.said.Node(n.Name)
+	said, ok := r.Said.Node(n.Name)
 	if !ok || len(said.Disks) < 2 {
 		return
 	}
-	for _, name := range sortedKeys(said.Disks) {
+	for _, name := range scope.SortedKeys(said.Disks) {
 		if said.Disks[name].UnitNumber == nil {
-			r.l.Addf(check.Key(at+".disks", name)+".unitNumber",
+			r.Addf(check.Key(at+".disks", name)+".unitNumber",
 				"is required where a node has several data disks, so that none moves when another comes or goes")
 		}
 	}
@@ -101,31 +102,31 @@ func (r *rules) slotsSaid(at string, n spec.NamedNode) {
 func (r *rules) disk(at string, n spec.NamedNode, d spec.Disk) {
 	bus := *d.Type
 	if last, ok := lastUnit[bus]; ok && *d.UnitNumber > last {
-		r.l.Addf(at+".unitNumber", "%d is too large: the last slot on %s is %d", *d.UnitNumber, bus, last)
+		r.Addf(at+".unitNumber", "%d is too large: the last slot on %s is %d", *d.UnitNumber, bus, last)
 	}
-	r.datastore(at+".datastore", d.Datastore)
+	r.Datastore(at+".datastore", d.Datastore)
 	r.bus(at, n, d, bus)
-	if d.Serial != nil && !serialForm.MatchString(*d.Serial) {
-		r.l.Addf(at+".serial",
+	if d.Serial != nil && !scope.SerialForm.MatchString(*d.Serial) {
+		r.Addf(at+".serial",
 			"%q is no serial number: use up to %d letters, digits, dots, dashes and underscores", *d.Serial, spec.MaxSerial)
 	}
 	if m := d.Mountpoint; m != nil && (path.Clean(*m) != *m || !strings.HasPrefix(*m, "/var/")) {
-		r.l.Addf(at+".mountpoint", "%q cannot be mounted: Talos mounts disks below /var/ only", *m)
+		r.Addf(at+".mountpoint", "%q cannot be mounted: Talos mounts disks below /var/ only", *m)
 	}
 }
 
 // bus checks what only some buses can do.
 func (r *rules) bus(at string, n spec.NamedNode, d spec.Disk, bus string) {
 	if *d.Iothread && bus == "scsi" && *n.SCSIHardware != "virtio-scsi-single" {
-		r.l.Addf(at+".iothread", "needs scsiHardware virtio-scsi-single, and it is %s: change one of them", *n.SCSIHardware)
+		r.Addf(at+".iothread", "needs scsiHardware virtio-scsi-single, and it is %s: change one of them", *n.SCSIHardware)
 	}
 	if *d.Iothread && bus == "sata" {
-		r.l.Addf(at+".iothread", "does not exist on sata: use scsi or virtio, or set it to false")
+		r.Addf(at+".iothread", "does not exist on sata: use scsi or virtio, or set it to false")
 	}
 	if *d.SSD && bus == "virtio" {
-		r.l.Addf(at+".ssd", "does not exist on virtio: use scsi or sata, or set it to false")
+		r.Addf(at+".ssd", "does not exist on virtio: use scsi or sata, or set it to false")
 	}
 	if cache := *d.Cache; *d.AIO == "native" && cache != "none" && cache != "directsync" {
-		r.l.Addf(at+".aio", "native needs cache none or directsync, and cache is %s: change one of them", cache)
+		r.Addf(at+".aio", "native needs cache none or directsync, and cache is %s: change one of them", cache)
 	}
 }

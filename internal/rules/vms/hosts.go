@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-package rules
+package vms
 
 import (
 	"strings"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/internal/rules/scope"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -15,7 +16,7 @@ func (r *rules) hosts() {
 	controlPlanes := map[string][]spec.NamedNode{}
 	memory := map[string]spec.MiB{}
 	devices := map[string]string{}
-	for _, n := range r.c.Nodes {
+	for _, n := range r.Config.Nodes {
 		if n.Host == nil {
 			continue
 		}
@@ -29,15 +30,15 @@ func (r *rules) hosts() {
 		for i, device := range n.GPU.Devices {
 			key := *n.Host + " " + device
 			if other, twice := devices[key]; twice && other != n.Name {
-				r.l.Addf(check.Index(nodePath(n)+".gpu.devices", i),
+				r.Addf(check.Index(scope.NodePath(n)+".gpu.devices", i),
 					"%s of host %s goes to node %s already: a device is in one VM at a time", device, *n.Host, other)
 			}
 			devices[key] = n.Name
 		}
 	}
-	for _, host := range sortedKeys(memory) {
-		if has := r.c.Proxmox.Hosts[host].Memory; has != nil && memory[host] > *has {
-			r.l.Addf(check.Key("proxmox.hosts", host)+".memory",
+	for _, host := range scope.SortedKeys(memory) {
+		if has := r.Config.Proxmox.Hosts[host].Memory; has != nil && memory[host] > *has {
+			r.Addf(check.Key("proxmox.hosts", host)+".memory",
 				"%d MiB is less than the %d MiB of the nodes on it: move nodes, or make them smaller", *has, memory[host])
 		}
 	}
@@ -47,7 +48,7 @@ func (r *rules) hosts() {
 // spread records control planes that share a host while another host has none.
 func (r *rules) spread(controlPlanes map[string][]spec.NamedNode) {
 	var free []string
-	for _, host := range sortedKeys(r.c.Proxmox.Hosts) {
+	for _, host := range scope.SortedKeys(r.Config.Proxmox.Hosts) {
 		if len(controlPlanes[host]) == 0 {
 			free = append(free, host)
 		}
@@ -55,10 +56,10 @@ func (r *rules) spread(controlPlanes map[string][]spec.NamedNode) {
 	if len(free) == 0 {
 		return
 	}
-	for _, host := range sortedKeys(controlPlanes) {
+	for _, host := range scope.SortedKeys(controlPlanes) {
 		for i, n := range controlPlanes[host] {
 			if i > 0 && !*n.AllowSharedHost {
-				r.l.Addf(nodePath(n)+".host",
+				r.Addf(scope.NodePath(n)+".host",
 					"%s runs control plane %s already while %s runs none: choose another host, or set "+
 						"allowSharedHost to true", host, controlPlanes[host][0].Name, strings.Join(free, ", "))
 			}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-package rules
+package addons
 
 import (
 	"strconv"
@@ -9,6 +9,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/internal/rules/scope"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -19,7 +20,7 @@ func (r *rules) releaseValues(path string, values *spec.Text) {
 	if values == nil || yaml.Unmarshal([]byte(*values), &parsed) != nil {
 		return // said elsewhere
 	}
-	for _, key := range sortedKeys(parsed) {
+	for _, key := range scope.SortedKeys(parsed) {
 		r.releaseValue(check.Key(path, key), parsed[key])
 	}
 }
@@ -30,16 +31,16 @@ func (r *rules) releaseValue(path string, value any) {
 
 	switch v := value.(type) {
 	case nil:
-		r.l.Addf(path, "is null%s", why)
+		r.Addf(path, "is null%s", why)
 	case []any:
 		if len(v) == 0 {
-			r.l.Addf(path, "is a list without members%s", why)
+			r.Addf(path, "is a list without members%s", why)
 		}
 		for i, e := range v {
 			r.releaseValue(path+"["+strconv.Itoa(i)+"]", e)
 		}
 	case map[string]any:
-		for _, key := range sortedKeys(v) {
+		for _, key := range scope.SortedKeys(v) {
 			r.releaseValue(check.Key(path, key), v[key])
 		}
 	}

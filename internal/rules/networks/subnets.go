@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-package rules
+package networks
 
 import (
 	"net/netip"
@@ -17,13 +17,13 @@ const (
 
 // subnets checks that the networks of nodes, pods and services are apart and large enough.
 func (r *rules) subnets() {
-	c := r.c.Cluster
-	pods := r.cidrs("cluster.podSubnets", c.PodSubnets)
-	services := r.cidrs("cluster.serviceSubnets", c.ServiceSubnets)
+	c := r.Config.Cluster
+	pods := r.CIDRs("cluster.podSubnets", c.PodSubnets)
+	services := r.CIDRs("cluster.serviceSubnets", c.ServiceSubnets)
 	r.families("cluster.podSubnets", pods)
 	r.families("cluster.serviceSubnets", services)
 	if len(pods) != len(services) && len(pods) == len(c.PodSubnets) && len(services) == len(c.ServiceSubnets) {
-		r.l.Addf(
+		r.Addf(
 			"cluster.serviceSubnets",
 			"has %d and podSubnets has %d: give both one network, or both one per IP family", len(services), len(pods))
 	}
@@ -32,14 +32,14 @@ func (r *rules) subnets() {
 		r.roomForPods(check.Index("cluster.podSubnets", i), p)
 		for _, s := range services {
 			if p.Overlaps(s) {
-				r.l.Addf(check.Index("cluster.podSubnets", i),
+				r.Addf(check.Index("cluster.podSubnets", i),
 					"%s overlaps the services' network %s: choose networks that are apart", p, s)
 			}
 		}
 	}
 	for i, s := range services {
 		if s.Addr().BitLen()-s.Bits() < 8 {
-			r.l.Addf(check.Index("cluster.serviceSubnets", i),
+			r.Addf(check.Index("cluster.serviceSubnets", i),
 				"%s has fewer than 256 addresses: use /%d or larger", s, s.Addr().BitLen()-8)
 		}
 	}
@@ -50,9 +50,9 @@ func (r *rules) subnets() {
 func (r *rules) families(path string, networks []netip.Prefix) {
 	switch {
 	case len(networks) > 2:
-		r.l.Addf(path, "%d networks are too many: give one, or one per IP family", len(networks))
+		r.Addf(path, "%d networks are too many: give one, or one per IP family", len(networks))
 	case len(networks) == 2 && networks[0].Addr().Is4() == networks[1].Addr().Is4():
-		r.l.Addf(path, "%s and %s are of the same IP family: give one, or one per family", networks[0], networks[1])
+		r.Addf(path, "%s and %s are of the same IP family: give one, or one per family", networks[0], networks[1])
 	}
 }
 
@@ -63,31 +63,31 @@ func (r *rules) roomForPods(path string, p netip.Prefix) {
 		share = podBits6
 	}
 	if p.Bits() > share {
-		r.l.Addf(path, "%s is smaller than one node's share, a /%d: use a larger network", p, share)
+		r.Addf(path, "%s is smaller than one node's share, a /%d: use a larger network", p, share)
 
 		return
 	}
 	room := 1 << min(share-p.Bits(), 30)
-	if n := len(r.c.Nodes); n > room {
-		r.l.Addf(path, "%s has room for %d nodes (a /%d each), and there are %d: use a larger network", p, room, share, n)
+	if n := len(r.Config.Nodes); n > room {
+		r.Addf(path, "%s has room for %d nodes (a /%d each), and there are %d: use a larger network", p, room, share, n)
 	}
 }
 
 // nodeNetworks checks the networks that nodes are in against pods and services.
 func (r *rules) nodeNetworks(pods, services []netip.Prefix) {
-	for _, n := range r.c.Nodes {
+	for _, n := range r.Config.Nodes {
 		for _, d := range n.Devices() {
 			for _, p := range d.Prefixes() {
 				network := p.Masked()
 				for i, pod := range pods {
 					if pod.Overlaps(network) {
-						r.l.Addf(check.Index("cluster.podSubnets", i),
+						r.Addf(check.Index("cluster.podSubnets", i),
 							"%s overlaps the nodes' network %s: choose a network apart from it", pod, network)
 					}
 				}
 				for i, service := range services {
 					if service.Overlaps(network) {
-						r.l.Addf(check.Index("cluster.serviceSubnets", i),
+						r.Addf(check.Index("cluster.serviceSubnets", i),
 							"%s overlaps the nodes' network %s: choose a network apart from it", service, network)
 					}
 				}

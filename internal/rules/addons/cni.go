@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-package rules
+package addons
 
 import (
 	"net/netip"
@@ -9,30 +9,31 @@ import (
 	"strings"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/internal/rules/scope"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
 // cni checks the pod network.
 func (r *rules) cni() {
-	if !r.c.UsesCilium() {
+	if !r.Config.UsesCilium() {
 		r.otherCNI()
 
 		return
 	}
-	c := *r.c.CNI.Cilium
+	c := *r.Config.CNI.Cilium
 	r.chart("cni.cilium.chart", c.Chart)
-	if v := c.Chart.Version; v != nil && strings.TrimPrefix(*v, "v") == strings.TrimPrefix(*r.c.Talos.Version, "v") {
-		r.l.Addf("cni.cilium.chart.version",
+	if v := c.Chart.Version; v != nil && strings.TrimPrefix(*v, "v") == strings.TrimPrefix(*r.Config.Talos.Version, "v") {
+		r.Addf("cni.cilium.chart.version",
 			"%s is the version of Talos: give the version of the Cilium chart, such as 1.18.4", *v)
 	}
 	r.ciliumJob(c)
 	if *c.Install != "job" && c.CLIImage != nil {
-		r.l.Addf("cni.cilium.cliImage", "is for install job, and install is %s: remove it", *c.Install)
+		r.Addf("cni.cilium.cliImage", "is for install job, and install is %s: remove it", *c.Install)
 	}
 	if !*c.KubeProxyReplacement {
 		for field, used := range map[string]bool{"l2": c.L2 != nil, "gatewayApi": c.GatewayAPI != nil} {
 			if used {
-				r.l.Addf("cni.cilium."+field, "needs kubeProxyReplacement: set it to true")
+				r.Addf("cni.cilium."+field, "needs kubeProxyReplacement: set it to true")
 			}
 		}
 	}
@@ -50,17 +51,17 @@ func (r *rules) ciliumJob(c spec.Cilium) {
 	}
 	const at, instead = "cni.cilium.chart.", "set cni.cilium.install to chart"
 	if repository := spec.Or(c.Chart.Repository, ""); repository != "" && !strings.Contains(repository, "://") {
-		r.l.Addf(at+"repository", "%s is a path in the project, which the install Job cannot read: "+
+		r.Addf(at+"repository", "%s is a path in the project, which the install Job cannot read: "+
 			"write https://… or oci://…, or %s", repository, instead)
 	}
 	if spec.Or(c.Chart.Name, "cilium") != "cilium" {
-		r.l.Addf(at+"name", "the install Job installs the chart cilium alone: remove it, or %s", instead)
+		r.Addf(at+"name", "the install Job installs the chart cilium alone: remove it, or %s", instead)
 	}
 	if c.Chart.Digest != nil {
-		r.l.Addf(at+"digest", "the install Job cannot check a digest: remove it, or %s", instead)
+		r.Addf(at+"digest", "the install Job cannot check a digest: remove it, or %s", instead)
 	}
 	if c.Chart.Username != nil {
-		r.l.Addf(at+"username", "the install Job cannot log in to a repository: remove username and password, or %s", instead)
+		r.Addf(at+"username", "the install Job cannot log in to a repository: remove username and password, or %s", instead)
 	}
 }
 
@@ -68,30 +69,30 @@ func (r *rules) ciliumJob(c spec.Cilium) {
 func (r *rules) gatewayAPI(c spec.Cilium, g spec.GatewayAPI) {
 	const at = "cni.cilium.gatewayApi"
 	if g.Version != nil {
-		r.chartVersion(at+".version", g.Version)
+		r.ChartVersion(at+".version", g.Version)
 	}
 	if g.Version != nil && len(g.CRDs) > 0 {
-		r.l.Addf(at+".version", "is the release of the definitions, and crds names them: keep one of the two")
+		r.Addf(at+".version", "is the release of the definitions, and crds names them: keep one of the two")
 	}
 	a := g.APIServer
 	if a == nil {
 		return
 	}
-	if _, err := netip.ParseAddr(a.Hostname); err == nil || !domainForm.MatchString(a.Hostname) {
-		r.l.Addf(at+".apiServer.hostname", "%q is no name: write one such as api.example.com, which clients ask by", a.Hostname)
+	if _, err := netip.ParseAddr(a.Hostname); err == nil || !scope.DomainForm.MatchString(a.Hostname) {
+		r.Addf(at+".apiServer.hostname", "%q is no name: write one such as api.example.com, which clients ask by", a.Hostname)
 	}
 	if a.Address == nil {
 		return
 	}
 	address, err := netip.ParseAddr(*a.Address)
 	if err != nil {
-		r.l.Addf(at+".apiServer.address", "%q is not an IP address", *a.Address)
+		r.Addf(at+".apiServer.address", "%q is not an IP address", *a.Address)
 	} else if len(c.Pools) > 0 && !inPools(c.Pools, address) {
-		r.l.Addf(at+".apiServer.address", "%s is in none of the pools: choose an address of cni.cilium.pools", address)
+		r.Addf(at+".apiServer.address", "%s is in none of the pools: choose an address of cni.cilium.pools", address)
 	}
 }
 
-// inPools says whether one of the pools has the address.
+// inPools reports whether one of the pools has the address.
 func inPools(pools map[string]spec.CiliumPool, a netip.Addr) bool {
 	for _, p := range pools {
 		if network, err := netip.ParsePrefix(spec.Or(p.CIDR, "")); err == nil && network.Contains(a) {
@@ -112,25 +113,25 @@ func (r *rules) announcements(c spec.Cilium) {
 	if c.L2 != nil {
 		for i, expression := range c.L2.Interfaces {
 			if _, err := regexp.Compile(expression); err != nil || expression == "" {
-				r.l.Addf(check.Index("cni.cilium.l2.interfaces", i),
+				r.Addf(check.Index("cni.cilium.l2.interfaces", i),
 					"%q is no regular expression of interface names such as ^eth0$", expression)
 			}
 		}
 	}
-	for _, name := range sortedKeys(c.Pools) {
-		r.blockName(check.Key("cni.cilium.pools", name), name)
+	for _, name := range scope.SortedKeys(c.Pools) {
+		r.BlockName(check.Key("cni.cilium.pools", name), name)
 		r.pool(check.Key("cni.cilium.pools", name), c.Pools[name])
 	}
 }
 
 // otherCNI checks what is written beside another pod network than Cilium.
 func (r *rules) otherCNI() {
-	if r.c.CNI.Cilium != nil {
-		r.l.Addf("cni.cilium", "is written while cni.name is %s: set cni.name to cilium, or remove it", *r.c.CNI.Name)
+	if r.Config.CNI.Cilium != nil {
+		r.Addf("cni.cilium", "is written while cni.name is %s: set cni.name to cilium, or remove it", *r.Config.CNI.Name)
 	}
-	m := r.c.Manifests
-	if *r.c.CNI.Name == "none" && len(m.Inline)+len(m.Charts)+len(m.Extra) == 0 && !spec.Or(r.c.Lifecycle.SkipKubernetesChecks, false) {
-		r.l.Addf("cni.name", "is none and no manifest brings a pod network, so that nodes never get ready: "+
+	m := r.Config.Manifests
+	if *r.Config.CNI.Name == "none" && len(m.Inline)+len(m.Charts)+len(m.Extra) == 0 && !spec.Or(r.Config.Lifecycle.SkipKubernetesChecks, false) {
+		r.Addf("cni.name", "is none and no manifest brings a pod network, so that nodes never get ready: "+
 			"add one under manifests, or set lifecycle.skipKubernetesChecks to true")
 	}
 }
@@ -140,13 +141,13 @@ func (r *rules) bgp(b *spec.CiliumBGP) {
 		return
 	}
 	if len(b.Peers) == 0 {
-		r.l.Addf("cni.cilium.bgp.peers", "is empty: name at least one peer")
+		r.Addf("cni.cilium.bgp.peers", "is empty: name at least one peer")
 	}
-	for _, name := range sortedKeys(b.Peers) {
+	for _, name := range scope.SortedKeys(b.Peers) {
 		at := check.Key("cni.cilium.bgp.peers", name)
-		r.blockName(at, name)
+		r.BlockName(at, name)
 		if _, err := netip.ParseAddr(b.Peers[name].Address); err != nil {
-			r.l.Addf(at+".address", "%q is not an IP address", b.Peers[name].Address)
+			r.Addf(at+".address", "%q is not an IP address", b.Peers[name].Address)
 		}
 	}
 }
@@ -155,27 +156,27 @@ func (r *rules) bgp(b *spec.CiliumBGP) {
 func (r *rules) pool(path string, p spec.CiliumPool) {
 	switch {
 	case p.CIDR != nil && (p.Start != nil || p.Stop != nil):
-		r.l.Addf(path, "has a cidr beside start or stop: keep one of the two forms")
+		r.Addf(path, "has a cidr beside start or stop: keep one of the two forms")
 	case p.CIDR != nil:
-		if network, ok := r.cidr(path+".cidr", *p.CIDR); ok {
-			r.poolFree(path+".cidr", network.Addr(), lastOf(network))
+		if network, ok := r.CIDR(path+".cidr", *p.CIDR); ok {
+			r.poolFree(path+".cidr", network.Addr(), scope.LastOf(network))
 		}
 	case p.Start == nil || p.Stop == nil:
-		r.l.Addf(path, "needs start and stop, or cidr")
+		r.Addf(path, "needs start and stop, or cidr")
 	default:
 		start, errStart := netip.ParseAddr(*p.Start)
 		stop, errStop := netip.ParseAddr(*p.Stop)
 		if errStart != nil {
-			r.l.Addf(path+".start", "%q is not an IP address", *p.Start)
+			r.Addf(path+".start", "%q is not an IP address", *p.Start)
 		}
 		if errStop != nil {
-			r.l.Addf(path+".stop", "%q is not an IP address", *p.Stop)
+			r.Addf(path+".stop", "%q is not an IP address", *p.Stop)
 		}
 		if errStart != nil || errStop != nil {
 			return
 		}
 		if start.Is4() != stop.Is4() || stop.Less(start) {
-			r.l.Addf(path+".stop", "%s is before %s: write the last address of the pool", stop, start)
+			r.Addf(path+".stop", "%s is before %s: write the last address of the pool", stop, start)
 
 			return
 		}
@@ -187,13 +188,13 @@ func (r *rules) pool(path string, p spec.CiliumPool) {
 func (r *rules) poolFree(path string, start, stop netip.Addr) {
 	within := func(a netip.Addr) bool { return a.Is4() == start.Is4() && !a.Less(start) && !stop.Less(a) }
 	r.poolBesideNodes(path, within)
-	if vip, err := netip.ParseAddr(spec.Or(r.c.Cluster.VIP, "")); err == nil && within(vip) {
-		r.l.Addf(path, "holds %s, the cluster's VIP: choose addresses that nothing has", vip)
+	if vip, err := netip.ParseAddr(spec.Or(r.Config.Cluster.VIP, "")); err == nil && within(vip) {
+		r.Addf(path, "holds %s, the cluster's VIP: choose addresses that nothing has", vip)
 	}
-	for _, texts := range [][]string{r.c.Cluster.PodSubnets, r.c.Cluster.ServiceSubnets} {
+	for _, texts := range [][]string{r.Config.Cluster.PodSubnets, r.Config.Cluster.ServiceSubnets} {
 		for _, text := range texts {
 			if p, err := netip.ParsePrefix(text); err == nil && (p.Contains(start) || p.Contains(stop)) {
-				r.l.Addf(path, "overlaps %s, a network of pods or services: choose addresses of the nodes' network", p)
+				r.Addf(path, "overlaps %s, a network of pods or services: choose addresses of the nodes' network", p)
 			}
 		}
 	}
@@ -201,31 +202,20 @@ func (r *rules) poolFree(path string, start, stop netip.Addr) {
 
 // poolBesideNodes records addresses and gateways of nodes inside a pool.
 func (r *rules) poolBesideNodes(path string, within func(netip.Addr) bool) {
-	for _, n := range r.c.Nodes {
+	for _, n := range r.Config.Nodes {
 		for _, a := range n.Addresses() {
 			if within(a) {
-				r.l.Addf(path, "holds %s, the address of node %s: choose addresses that nothing has", a, n.Name)
+				r.Addf(path, "holds %s, the address of node %s: choose addresses that nothing has", a, n.Name)
 			}
 		}
 		for _, d := range n.Devices() {
 			for _, g := range []*string{d.Gateway, d.Gateway6} {
 				if a, err := netip.ParseAddr(spec.Or(g, "")); err == nil && within(a) {
-					r.l.Addf(path, "holds %s, a gateway: choose addresses that nothing has", a)
+					r.Addf(path, "holds %s, a gateway: choose addresses that nothing has", a)
 				}
 			}
 		}
 	}
-}
-
-// lastOf is the last address of a network.
-func lastOf(p netip.Prefix) netip.Addr {
-	bytes := p.Masked().Addr().AsSlice()
-	for bit := p.Bits(); bit < len(bytes)*8; bit++ {
-		bytes[bit/8] |= 0x80 >> (bit % 8)
-	}
-	a, _ := netip.AddrFromSlice(bytes)
-
-	return a
 }
 
 // chart checks where a chart comes from.
@@ -233,81 +223,81 @@ func (r *rules) chart(path string, c spec.Chart) {
 	remote := true
 	switch repository := spec.Or(c.Repository, ""); {
 	case c.Repository == nil:
-		r.l.Addf(path+".repository", "is required: write an URL, oci://… or a path in the project")
+		r.Addf(path+".repository", "is required: write an URL, oci://… or a path in the project")
 	case strings.Contains(repository, "://"):
-		if _, ok := webURL(repository, "https", "http", "oci"); !ok {
-			r.l.Addf(path+".repository",
+		if _, ok := scope.WebURL(repository, "https", "http", "oci"); !ok {
+			r.Addf(path+".repository",
 				"%q is no chart repository: write https://…, oci://… or a path in the project", repository)
 		}
 	default:
 		remote = false
-		r.file(path+".repository", c.Repository)
+		r.File(path+".repository", c.Repository)
 	}
-	if c.Name != nil && !qualifiedForm.MatchString(*c.Name) {
-		r.l.Addf(path+".name", "%q is no name of a chart", *c.Name)
+	if c.Name != nil && !scope.QualifiedForm.MatchString(*c.Name) {
+		r.Addf(path+".name", "%q is no name of a chart", *c.Name)
 	}
 	if c.Version != nil || remote {
-		r.chartVersion(path+".version", c.Version)
+		r.ChartVersion(path+".version", c.Version)
 	}
 	for field, used := range map[string]bool{
 		"digest": c.Digest != nil, "username": c.Username != nil, "password": c.Password != nil,
 	} {
 		if used && !remote && c.Repository != nil {
-			r.l.Addf(path+"."+field, "is for a repository in the network, and this one is a path: remove it")
+			r.Addf(path+"."+field, "is for a repository in the network, and this one is a path: remove it")
 		}
 	}
-	if c.Digest != nil && !digestForm.MatchString(*c.Digest) {
-		r.l.Addf(path+".digest", "%q is no digest: write sha256: and 64 hexadecimal digits", *c.Digest)
+	if c.Digest != nil && !scope.DigestForm.MatchString(*c.Digest) {
+		r.Addf(path+".digest", "%q is no digest: write sha256: and 64 hexadecimal digits", *c.Digest)
 	}
-	if c.Values != nil && !isYAMLMap(*c.Values) {
-		r.l.Addf(path+".values", "are not a block of YAML")
+	if c.Values != nil && !scope.IsYAMLMap(*c.Values) {
+		r.Addf(path+".values", "are not a block of YAML")
 	}
 	if (c.Username == nil) != (c.Password == nil) {
-		r.l.Addf(path, "needs username and password together")
+		r.Addf(path, "needs username and password together")
 	}
 }
 
 // manifests checks what the cluster gets at day 0.
 func (r *rules) manifests() {
-	m := r.c.Manifests
+	m := r.Config.Manifests
 	r.inlineManifests(m)
-	for _, name := range sortedKeys(m.Charts) {
+	for _, name := range scope.SortedKeys(m.Charts) {
 		at := check.Key("manifests.charts", name)
-		if !labelForm.MatchString(name) {
-			r.l.Addf(at, "%q is no name of a release: use lower-case letters, digits and dashes", name)
+		if !scope.LabelForm.MatchString(name) {
+			r.Addf(at, "%q is no name of a release: use lower-case letters, digits and dashes", name)
 		}
 		r.chart(at, m.Charts[name].Chart)
-		if ns := m.Charts[name].Namespace; ns != nil && !labelForm.MatchString(*ns) {
-			r.l.Addf(at+".namespace", "%q is no name of a namespace", *ns)
+		if ns := m.Charts[name].Namespace; ns != nil && !scope.LabelForm.MatchString(*ns) {
+			r.Addf(at+".namespace", "%q is no name of a namespace", *ns)
 		}
 	}
 	for i, extra := range m.Extra {
-		if _, ok := webURL(extra, "https", "http"); !ok {
-			r.l.Addf(check.Index("manifests.extra", i), "%q is no URL that control planes could fetch", extra)
+		if _, ok := scope.WebURL(extra, "https", "http"); !ok {
+			r.Addf(check.Index("manifests.extra", i), "%q is no URL that control planes could fetch", extra)
 		}
 	}
 	if len(m.ExtraHeaders) > 0 && len(m.Extra) == 0 {
-		r.l.Addf("manifests.extraHeaders", "is for the URLs under extra, and there are none: remove it")
+		r.Addf("manifests.extraHeaders", "is for the URLs under extra, and there are none: remove it")
 	}
 	if d := m.CoreDNS; d != nil && spec.Or(d.Disabled, false) && (d.Image != nil || d.Corefile != nil) {
-		r.l.Addf("manifests.coreDns.disabled", "is true while other settings of CoreDNS are written: remove one of them")
+		r.Addf("manifests.coreDns.disabled", "is true while other settings of CoreDNS are written: remove one of them")
 	}
 }
 
 // inlineManifests checks manifests that stand in the file, or beside it.
 func (r *rules) inlineManifests(m spec.Manifests) {
-	for _, name := range sortedKeys(m.Inline) {
+	for _, name := range scope.SortedKeys(m.Inline) {
 		manifest := m.Inline[name]
 		at := check.Key("manifests.inline", name)
-		r.blockName(at, name)
+		r.BlockName(at, name)
 		switch {
 		case manifest.Inline == nil && manifest.File == nil:
-			r.l.Addf(at, "needs inline or file")
+			r.Addf(at, "needs inline or file")
 		case manifest.Inline != nil && manifest.File != nil:
-			r.l.Addf(at, "has both inline and file: keep one")
-		case manifest.Inline != nil && !isYAML(*manifest.Inline):
-			r.l.Addf(at+".inline", "is not YAML")
+			r.Addf(at, "has both inline and file: keep one")
+		case manifest.Inline != nil && !scope.IsYAML(*manifest.Inline):
+			r.Addf(at+".inline", "is not YAML")
 		}
-		r.file(at+".file", manifest.File)
+		r.File(at+".file", manifest.File)
 	}
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-package rules
+package addons
 
 import (
 	"path"
@@ -15,6 +15,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/internal/rules/scope"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -31,24 +32,24 @@ var (
 
 // gitops checks how the cluster is handed to git.
 func (r *rules) gitops() {
-	g := r.c.GitOps
+	g := r.Config.GitOps
 	if *g.Provider == "none" {
-		r.noGitOps(r.said.GitOps)
+		r.noGitOps(r.Said.GitOps)
 
 		return
 	}
 	if g.Namespace == nil {
 		return // the provider is none there is
 	}
-	if !labelForm.MatchString(*g.Namespace) {
-		r.l.Addf("gitops.namespace", "%q is no name of a namespace", *g.Namespace)
+	if !scope.LabelForm.MatchString(*g.Namespace) {
+		r.Addf("gitops.namespace", "%q is no name of a namespace", *g.Namespace)
 	}
-	if g.DestinationNamespace != nil && !labelForm.MatchString(*g.DestinationNamespace) {
-		r.l.Addf("gitops.destinationNamespace", "%q is no name of a namespace", *g.DestinationNamespace)
+	if g.DestinationNamespace != nil && !scope.LabelForm.MatchString(*g.DestinationNamespace) {
+		r.Addf("gitops.destinationNamespace", "%q is no name of a namespace", *g.DestinationNamespace)
 	}
 	r.gitopsMethod(g)
 	r.git(g.Git)
-	r.positive("gitops.await", g.Await)
+	r.Positive("gitops.await", g.Await)
 	if g.SOPS != nil {
 		r.sops(*g.SOPS)
 	}
@@ -59,7 +60,7 @@ func (r *rules) noGitOps(said spec.GitOps) {
 	v := reflect.ValueOf(said)
 	for _, f := range spec.Fields(v.Type()) {
 		if f.Name != "provider" && !v.FieldByIndex(f.Index).IsZero() {
-			r.l.Addf(check.Join("gitops", f.Name),
+			r.Addf(check.Join("gitops", f.Name),
 				"is written while gitops.provider is none: set the provider to flux or argocd, or remove it")
 		}
 	}
@@ -71,16 +72,16 @@ func (r *rules) gitopsMethod(g spec.GitOps) {
 	if flux {
 		r.fluxOnly(g)
 	} else {
-		CheckArgoCD(g, "gitops", r.l)
+		CheckArgoCD(g, "gitops", r.List)
 	}
 	for i, name := range g.Components {
 		if !slices.Contains(fluxComponents, name) {
-			r.l.Addf(check.Index("gitops.components", i), "%s", notOneOf(name, fluxComponents))
+			r.Addf(check.Index("gitops.components", i), "%s", scope.NotOneOf(name, fluxComponents))
 		}
 	}
 	if flux && *g.Method == "operator" && g.Version != nil {
 		if _, err := semver.NewConstraint(*g.Version); err != nil {
-			r.l.Addf("gitops.version", "%q is no version of Flux such as 2.x or 2.7.2", *g.Version)
+			r.Addf("gitops.version", "%q is no version of Flux such as 2.x or 2.7.2", *g.Version)
 		}
 	}
 	r.chart("gitops.chart", g.Chart)
@@ -92,7 +93,7 @@ func (r *rules) gitopsMethod(g spec.GitOps) {
 // git checks the repository to reconcile.
 func (r *rules) git(g spec.Git) {
 	if g.URL == nil {
-		r.l.Addf("gitops.git.url", "is required: write https://… or ssh://git@host/…")
+		r.Addf("gitops.git.url", "is required: write https://… or ssh://git@host/…")
 	} else {
 		r.gitURL(g)
 	}
@@ -104,21 +105,21 @@ func (r *rules) git(g spec.Git) {
 	}
 	// A commit may say its branch, for shallow clones.
 	if slices.Sort(refs); len(refs) > 1 && !slices.Equal(refs, []string{"branch", "commit"}) {
-		r.l.Addf("gitops.git", "has %s: keep one of them", strings.Join(refs, " and "))
+		r.Addf("gitops.git", "has %s: keep one of them", strings.Join(refs, " and "))
 	}
 	if g.Commit != nil && !commitForm.MatchString(*g.Commit) {
-		r.l.Addf("gitops.git.commit", "%q is no commit: write its hexadecimal id", *g.Commit)
+		r.Addf("gitops.git.commit", "%q is no commit: write its hexadecimal id", *g.Commit)
 	}
 	if g.Semver != nil {
 		if _, err := semver.NewConstraint(*g.Semver); err != nil {
-			r.l.Addf("gitops.git.semver", "%q is no range of versions such as >=1.2.0 <2.0.0", *g.Semver)
+			r.Addf("gitops.git.semver", "%q is no range of versions such as >=1.2.0 <2.0.0", *g.Semver)
 		}
 	}
-	if g.Path != nil && (!inProject(*g.Path) || path.Clean(*g.Path) != strings.TrimSuffix(strings.TrimPrefix(*g.Path, "./"), "/")) {
-		r.l.Addf("gitops.git.path", "%q is no path in the repository: write it relative to its root", *g.Path)
+	if g.Path != nil && (!scope.InProject(*g.Path) || path.Clean(*g.Path) != strings.TrimSuffix(strings.TrimPrefix(*g.Path, "./"), "/")) {
+		r.Addf("gitops.git.path", "%q is no path in the repository: write it relative to its root", *g.Path)
 	}
 	for name, d := range map[string]*spec.Duration{"interval": g.Interval, "syncInterval": g.SyncInterval, "timeout": g.Timeout} {
-		r.positive("gitops.git."+name, d)
+		r.Positive("gitops.git."+name, d)
 	}
 	r.gitAuth(g)
 }
@@ -131,25 +132,25 @@ func (r *rules) gitURL(g spec.Git) {
 		if user == "" {
 			user = "git@"
 		}
-		r.l.Addf(at,
+		r.Addf(at,
 			"%q is the short form, which Flux and Argo CD do not read alike: write ssh://%s%s/%s", *g.URL, user, m[2], m[3])
 
 		return
 	}
-	u, ok := webURL(*g.URL, "https", "http", "ssh")
+	u, ok := scope.WebURL(*g.URL, "https", "http", "ssh")
 	switch {
 	case !ok:
-		r.l.Addf(at, "%q is no URL of a repository: write https://… or ssh://git@host/…", *g.URL)
+		r.Addf(at, "%q is no URL of a repository: write https://… or ssh://git@host/…", *g.URL)
 	case u.Scheme == "ssh" && u.User.Username() == "":
-		r.l.Addf(at, "%q names no user: write ssh://git@%s%s", *g.URL, u.Host, u.Path)
+		r.Addf(at, "%q names no user: write ssh://git@%s%s", *g.URL, u.Host, u.Path)
 	case u.User != nil && u.Scheme != "ssh":
-		r.l.Addf(at, "holds credentials: give them under gitops.git.auth")
+		r.Addf(at, "holds credentials: give them under gitops.git.auth")
 	case u.User != nil && hasPassword(u.User.Password()):
-		r.l.Addf(at, "holds credentials: give them under gitops.git.auth")
+		r.Addf(at, "holds credentials: give them under gitops.git.auth")
 	case strings.Trim(u.Path, "/") == "":
-		r.l.Addf(at, "%q names no repository", *g.URL)
+		r.Addf(at, "%q names no repository", *g.URL)
 	case u.Scheme == "ssh" && g.Auth == nil:
-		r.l.Addf("gitops.git.auth", "is required with an ssh:// URL: give at least knownHosts")
+		r.Addf("gitops.git.auth", "is required with an ssh:// URL: give at least knownHosts")
 	}
 }
 
@@ -163,30 +164,30 @@ func (r *rules) gitAuth(g spec.Git) {
 	a, at := *g.Auth, "gitops.git.auth"
 	kind := spec.Or(a.Type, "")
 	if kind == "" {
-		r.l.Addf(at+".type", "is required: ssh, token, basic or githubApp")
+		r.Addf(at+".type", "is required: ssh, token, basic or githubApp")
 
 		return
 	}
 	overSSH := strings.HasPrefix(spec.Or(g.URL, ""), "ssh://")
 	if g.URL != nil && overSSH != (kind == "ssh") {
-		r.l.Addf(at+".type", "%s does not go with %q: ssh needs an ssh:// URL, the others https://", kind, *g.URL)
+		r.Addf(at+".type", "%s does not go with %q: ssh needs an ssh:// URL, the others https://", kind, *g.URL)
 	}
 	r.authFields(at, kind, a)
 	switch {
 	case kind == "ssh":
 		r.sshAuth(at, g, a)
 	case kind == "githubApp" && a.GitHubApp == nil:
-		r.l.Addf(at+".githubApp", "is required with type githubApp")
+		r.Addf(at+".githubApp", "is required with type githubApp")
 	case (kind == "token" || kind == "basic") && a.Password == nil:
-		r.l.Addf(at+".password", "is required with type %s", kind)
+		r.Addf(at+".password", "is required with type %s", kind)
 	}
 	if a.Register != nil {
 		r.deployKeyHost(at+".register", g, *a.Register)
 	}
-	r.certificate(at+".ca", a.CA)
+	r.Certificate(at+".ca", a.CA)
 	if app := a.GitHubApp; app != nil && app.BaseURL != nil {
-		if _, ok := webURL(*app.BaseURL, "https"); !ok {
-			r.l.Addf(at+".githubApp.baseUrl", "%q is no https:// URL", *app.BaseURL)
+		if _, ok := scope.WebURL(*app.BaseURL, "https"); !ok {
+			r.Addf(at+".githubApp.baseUrl", "%q is no https:// URL", *app.BaseURL)
 		}
 	}
 }
@@ -202,7 +203,7 @@ func (r *rules) authFields(at, kind string, a spec.GitAuth) {
 		"ca": a.CA != nil, "githubApp": a.GitHubApp != nil, "register": a.Register != nil,
 	} {
 		if used && !slices.Contains(allowed, name) {
-			r.l.Addf(check.Join(at, name), "does not go with type %s: remove it", kind)
+			r.Addf(check.Join(at, name), "does not go with type %s: remove it", kind)
 		}
 	}
 }
@@ -210,39 +211,39 @@ func (r *rules) authFields(at, kind string, a spec.GitAuth) {
 // deployKeyHost checks where the deploy key is registered.
 func (r *rules) deployKeyHost(at string, g spec.Git, h spec.DeployKeyHost) {
 	if h.URL != nil {
-		if _, ok := webURL(*h.URL, "https"); !ok {
-			r.l.Addf(at+".url", "%q is no https:// URL of an API", *h.URL)
+		if _, ok := scope.WebURL(*h.URL, "https"); !ok {
+			r.Addf(at+".url", "%q is no https:// URL of an API", *h.URL)
 		}
 	}
-	u, ok := webURL(spec.Or(g.URL, ""), "ssh")
+	u, ok := scope.WebURL(spec.Or(g.URL, ""), "ssh")
 	if ok && h.Kind != "gitlab" && strings.Count(spec.RepositoryPath(u.Path), "/") != 1 {
-		r.l.Addf(at+".kind", "%s has repositories by owner and name, and gitops.git.url is %q", h.Kind, *g.URL)
+		r.Addf(at+".kind", "%s has repositories by owner and name, and gitops.git.url is %q", h.Kind, *g.URL)
 	}
 }
 
 // sshAuth checks the key and the host keys of the git host.
 func (r *rules) sshAuth(at string, g spec.Git, a spec.GitAuth) {
-	if a.PrivateKey != nil && !isPrivateKey(a.PrivateKey.Reveal()) {
-		r.l.Addf(at+".privateKey", "is not a private key without passphrase, in OpenSSH or PEM form")
+	if a.PrivateKey != nil && !scope.IsPrivateKey(a.PrivateKey.Reveal()) {
+		r.Addf(at+".privateKey", "is not a private key without passphrase, in OpenSSH or PEM form")
 	}
 	if a.KnownHosts == nil {
-		r.l.Addf(at+".knownHosts",
+		r.Addf(at+".knownHosts",
 			"is required with type ssh: give the line that `ssh-keyscan` prints for the git host, after "+
 				"comparing it with what the host publishes")
 
 		return
 	}
 	hosts, ok := knownHosts(*a.KnownHosts)
-	u, isURL := webURL(spec.Or(g.URL, ""), "ssh")
+	u, isURL := scope.WebURL(spec.Or(g.URL, ""), "ssh")
 	switch {
 	case !ok:
-		r.l.Addf(at+".knownHosts", "is not in the form of ~/.ssh/known_hosts: write <host> <type> <key>")
+		r.Addf(at+".knownHosts", "is not in the form of ~/.ssh/known_hosts: write <host> <type> <key>")
 	case isURL && !hasHost(hosts, knownAs(u.Hostname(), u.Port())):
-		r.l.Addf(at+".knownHosts", "has no key of %s, the git host: add its line", knownAs(u.Hostname(), u.Port()))
+		r.Addf(at+".knownHosts", "has no key of %s, the git host: add its line", knownAs(u.Hostname(), u.Port()))
 	}
 }
 
-// hasHost says whether a host is among known ones; hashed names may be any host.
+// hasHost reports whether a host is among known ones; hashed names may be any host.
 func hasHost(hosts []string, host string) bool {
 	return slices.ContainsFunc(hosts, func(h string) bool { return strings.HasPrefix(h, "|") || h == host })
 }
@@ -271,8 +272,8 @@ func knownHosts(text string) (hosts []string, ok bool) {
 }
 
 func (r *rules) sops(s spec.SOPS) {
-	if !domainForm.MatchString(*s.SecretName) {
-		r.l.Addf("gitops.sops.secretName", "%q is no name of a Kubernetes secret", *s.SecretName)
+	if !scope.DomainForm.MatchString(*s.SecretName) {
+		r.Addf("gitops.sops.secretName", "%q is no name of a Kubernetes secret", *s.SecretName)
 	}
 	if s.AgeKey == nil {
 		return
@@ -283,15 +284,7 @@ func (r *rules) sops(s spec.SOPS) {
 			continue
 		}
 		if _, err := age.ParseX25519Identity(line); err != nil {
-			r.l.Addf("gitops.sops.ageKey", "is not an age identity: give the line AGE-SECRET-KEY-1… that `age-keygen` prints")
+			r.Addf("gitops.sops.ageKey", "is not an age identity: give the line AGE-SECRET-KEY-1… that `age-keygen` prints")
 		}
-	}
-}
-
-// positive checks that a length of time is more than none.
-func (r *rules) positive(path string, d *spec.Duration) {
-	if d != nil && *d <= 0 {
-		text, _ := d.MarshalText()
-		r.l.Addf(path, "%s is no length of time to wait: write one such as 10m", text)
 	}
 }

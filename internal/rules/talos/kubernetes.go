@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-package rules
+package talos
 
 import (
 	"net/netip"
@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/internal/rules/scope"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -16,79 +17,79 @@ const flagRule = "is no flag: write it without dashes in front, such as event-tt
 
 // kubernetes checks the Kubernetes side.
 func (r *rules) kubernetes() {
-	k := r.c.Kubernetes
+	k := r.Config.Kubernetes
 	r.component("kubernetes.apiServer", k.APIServer.Component)
 	r.component("kubernetes.controllerManager", *k.ControllerManager)
 	r.component("kubernetes.scheduler", *k.Scheduler)
-	keysMatch(r, "kubernetes.proxy.extraArgs", k.Proxy.ExtraArgs, flagForm.MatchString, flagRule)
-	keysMatch(r, "kubernetes.etcd.extraArgs", k.Etcd.ExtraArgs, flagForm.MatchString, flagRule)
-	keysMatch(r, "kubernetes.kubelet.extraArgs", k.Kubelet.ExtraArgs, flagForm.MatchString, flagRule)
+	scope.KeysMatch(r.Scope, "kubernetes.proxy.extraArgs", k.Proxy.ExtraArgs, scope.FlagForm.MatchString, flagRule)
+	scope.KeysMatch(r.Scope, "kubernetes.etcd.extraArgs", k.Etcd.ExtraArgs, scope.FlagForm.MatchString, flagRule)
+	scope.KeysMatch(r.Scope, "kubernetes.kubelet.extraArgs", k.Kubelet.ExtraArgs, scope.FlagForm.MatchString, flagRule)
 	r.apiServer(*k.APIServer)
 	r.kubelet(*k.Kubelet)
 	r.selected("kubernetes.etcd.advertisedSubnets", k.Etcd.AdvertisedSubnets)
 
-	replaces := r.c.UsesCilium() && spec.Or(r.c.CNI.Cilium.KubeProxyReplacement, true)
+	replaces := r.Config.UsesCilium() && spec.Or(r.Config.CNI.Cilium.KubeProxyReplacement, true)
 	switch enabled := *k.Proxy.Enabled; {
 	case enabled && replaces:
-		r.l.Addf(
+		r.Addf(
 			"kubernetes.proxy.enabled",
 			"is true while Cilium replaces kube-proxy: set it to false, or cni.cilium.kubeProxyReplacement to false")
-	case !enabled && r.c.UsesCilium() && !replaces:
-		r.l.Addf(
+	case !enabled && r.Config.UsesCilium() && !replaces:
+		r.Addf(
 			"kubernetes.proxy.enabled",
 			"is false while Cilium does not replace kube-proxy, so that no service would work: set it to true")
-	case !enabled && *r.c.CNI.Name == "flannel":
-		r.l.Addf(
+	case !enabled && *r.Config.CNI.Name == "flannel":
+		r.Addf(
 			"kubernetes.proxy.enabled",
 			"is false and flannel does not replace kube-proxy, so that no service would work: set it to true, or cni.name to cilium")
 	}
 }
 
 func (r *rules) component(path string, c spec.Component) {
-	keysMatch(r, path+".extraArgs", c.ExtraArgs, flagForm.MatchString, flagRule)
-	keysMatch(r, path+".env", c.Env, variableForm.MatchString, "is no name of an environment variable")
+	scope.KeysMatch(r.Scope, path+".extraArgs", c.ExtraArgs, scope.FlagForm.MatchString, flagRule)
+	scope.KeysMatch(r.Scope, path+".env", c.Env, scope.VariableForm.MatchString, "is no name of an environment variable")
 }
 
 func (r *rules) apiServer(a spec.APIServer) {
 	if a.OIDC != nil {
-		if _, ok := webURL(a.OIDC.IssuerURL, "https"); !ok {
-			r.l.Addf(
+		if _, ok := scope.WebURL(a.OIDC.IssuerURL, "https"); !ok {
+			r.Addf(
 				"kubernetes.apiServer.oidc.issuerUrl",
 				"%q is not an https:// URL: the API server accepts no other issuer", a.OIDC.IssuerURL)
 		}
 	}
-	if a.AuditPolicy != nil && !isYAMLMap(*a.AuditPolicy) {
-		r.l.Addf(
+	if a.AuditPolicy != nil && !scope.IsYAMLMap(*a.AuditPolicy) {
+		r.Addf(
 			"kubernetes.apiServer.auditPolicy", "is not an audit policy: write YAML of kind Policy, apiVersion audit.k8s.io/v1")
 	}
-	for _, name := range sortedKeys(a.AdmissionPlugins) {
-		r.blockName(check.Key("kubernetes.apiServer.admissionPlugins", name), name)
-		if !isYAMLMap(a.AdmissionPlugins[name]) {
-			r.l.Addf(check.Key("kubernetes.apiServer.admissionPlugins", name),
+	for _, name := range scope.SortedKeys(a.AdmissionPlugins) {
+		r.BlockName(check.Key("kubernetes.apiServer.admissionPlugins", name), name)
+		if !scope.IsYAMLMap(a.AdmissionPlugins[name]) {
+			r.Addf(check.Key("kubernetes.apiServer.admissionPlugins", name),
 				"is not the configuration of an admission plugin: write YAML")
 		}
 	}
 	if _, ok := a.AdmissionPlugins["PodSecurity"]; ok && spec.Or(a.DisablePodSecurity, false) {
-		r.l.Addf(
+		r.Addf(
 			"kubernetes.apiServer.disablePodSecurity",
 			"is true while admissionPlugins configures PodSecurity: remove one of them")
 	}
 }
 
 func (r *rules) kubelet(k spec.Kubelet) {
-	if k.ExtraConfig != nil && !isYAMLMap(*k.ExtraConfig) {
-		r.l.Addf("kubernetes.kubelet.extraConfig", "is not a block of KubeletConfiguration fields: write YAML")
+	if k.ExtraConfig != nil && !scope.IsYAMLMap(*k.ExtraConfig) {
+		r.Addf("kubernetes.kubelet.extraConfig", "is not a block of KubeletConfiguration fields: write YAML")
 	}
-	for _, destination := range sortedKeys(k.ExtraMounts) {
+	for _, destination := range scope.SortedKeys(k.ExtraMounts) {
 		at := check.Key("kubernetes.kubelet.extraMounts", destination)
 		if !path.IsAbs(destination) || path.Clean(destination) != destination {
-			r.l.Addf(at, "%q is no path on a node: write it from / on", destination)
+			r.Addf(at, "%q is no path on a node: write it from / on", destination)
 		}
-		r.each(at, k.ExtraMounts[destination], flagForm.MatchString, "is no mount option such as bind, rshared or rw")
+		r.Each(at, k.ExtraMounts[destination], scope.FlagForm.MatchString, "is no mount option such as bind, rshared or rw")
 	}
-	r.addresses("kubernetes.kubelet.clusterDns", k.ClusterDNS)
+	r.Addresses("kubernetes.kubelet.clusterDns", k.ClusterDNS)
 	if k.CertificateApprover != nil && !spec.Or(k.RotateServerCertificates, false) {
-		r.l.Addf("kubernetes.kubelet.certificateApprover",
+		r.Addf("kubernetes.kubelet.certificateApprover",
 			"is for rotateServerCertificates, which is off: set it to true, or remove the approver")
 	}
 	r.selected("kubernetes.kubelet.nodeIpSubnets", k.NodeIPSubnets)
@@ -100,7 +101,7 @@ func (r *rules) selected(path string, texts []string) {
 	var in []netip.Prefix
 	for i, text := range texts {
 		network, excluded := strings.CutPrefix(text, "!")
-		p, ok := r.cidr(check.Index(path, i), network)
+		p, ok := r.CIDR(check.Index(path, i), network)
 		if ok && !excluded {
 			in = append(in, p)
 		}
@@ -108,7 +109,7 @@ func (r *rules) selected(path string, texts []string) {
 	if len(in) == 0 {
 		return
 	}
-	for _, n := range r.c.Nodes {
+	for _, n := range r.Config.Nodes {
 		if path == "kubernetes.etcd.advertisedSubnets" && !n.IsControlPlane() {
 			continue
 		}
@@ -119,7 +120,7 @@ func (r *rules) selected(path string, texts []string) {
 			}
 		}
 		if !found {
-			r.l.Addf(path, "holds no address of node %s: add the network of its addresses", n.Name)
+			r.Addf(path, "holds no address of node %s: add the network of its addresses", n.Name)
 		}
 	}
 }

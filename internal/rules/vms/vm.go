@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-package rules
+package vms
 
 import (
 	"regexp"
 	"slices"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/internal/rules/scope"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -34,28 +35,28 @@ var (
 func (r *rules) processor(at string, n spec.NamedNode) {
 	switch {
 	case slices.Contains(tooOld, *n.CPUType):
-		r.l.Addf(at+".cpuType", "%s lacks instructions that Talos needs (x86-64-v2): use x86-64-v2-AES or host", *n.CPUType)
+		r.Addf(at+".cpuType", "%s lacks instructions that Talos needs (x86-64-v2): use x86-64-v2-AES or host", *n.CPUType)
 	case !cpuTypeForm.MatchString(*n.CPUType):
-		r.l.Addf(at+".cpuType", "%q is no CPU type such as x86-64-v2-AES or host", *n.CPUType)
+		r.Addf(at+".cpuType", "%q is no CPU type such as x86-64-v2-AES or host", *n.CPUType)
 	}
-	r.each(at+".cpuFlags", n.CPUFlags, cpuFlagForm.MatchString, "is no CPU flag: write +aes or -pcid")
+	r.Each(at+".cpuFlags", n.CPUFlags, cpuFlagForm.MatchString, "is no CPU flag: write +aes or -pcid")
 	if n.CPUAffinity != nil {
-		if !cpuListForm.MatchString(*n.CPUAffinity) {
-			r.l.Addf(at+".cpuAffinity", "%q is no list of host cores such as 0-3,8", *n.CPUAffinity)
+		if !scope.CpuListForm.MatchString(*n.CPUAffinity) {
+			r.Addf(at+".cpuAffinity", "%q is no list of host cores such as 0-3,8", *n.CPUAffinity)
 		}
 		r.onlyRoot(at + ".cpuAffinity")
 	}
 	if limit, cores := spec.Or(n.CPULimit, 0), *n.CPU**n.Sockets; limit > cores {
-		r.l.Addf(at+".cpuLimit", "%d is more than the VM's %d cores: lower it, or remove it", limit, cores)
+		r.Addf(at+".cpuLimit", "%d is more than the VM's %d cores: lower it, or remove it", limit, cores)
 	}
 	var sum spec.MiB
 	for i, numa := range n.NUMANodes {
 		path := check.Index(at+".numaNodes", i)
-		if !cpuListForm.MatchString(numa.CPUs) {
-			r.l.Addf(path+".cpus", "%q is no list of cores such as 0-3", numa.CPUs)
+		if !scope.CpuListForm.MatchString(numa.CPUs) {
+			r.Addf(path+".cpus", "%q is no list of cores such as 0-3", numa.CPUs)
 		}
-		if numa.HostNodes != nil && !cpuListForm.MatchString(*numa.HostNodes) {
-			r.l.Addf(path+".hostNodes", "%q is no list of host NUMA nodes such as 0", *numa.HostNodes)
+		if numa.HostNodes != nil && !scope.CpuListForm.MatchString(*numa.HostNodes) {
+			r.Addf(path+".hostNodes", "%q is no list of host NUMA nodes such as 0", *numa.HostNodes)
 		}
 		sum += numa.Memory
 	}
@@ -63,10 +64,10 @@ func (r *rules) processor(at string, n spec.NamedNode) {
 		return
 	}
 	if !*n.NUMA {
-		r.l.Addf(at+".numaNodes", "need numa: set it to true")
+		r.Addf(at+".numaNodes", "need numa: set it to true")
 	}
 	if sum != *n.Memory {
-		r.l.Addf(at+".numaNodes", "have %d MiB together, and the VM has %d MiB: make them equal", sum, *n.Memory)
+		r.Addf(at+".numaNodes", "have %d MiB together, and the VM has %d MiB: make them equal", sum, *n.Memory)
 	}
 }
 
@@ -74,7 +75,7 @@ func (r *rules) memory(at string, n spec.NamedNode) {
 	memory := *n.Memory
 	// A worker's floor is the field's least value.
 	if n.IsControlPlane() && memory >= WorkerMemory && memory < ControlPlaneMemory {
-		r.l.Addf(at+".memory",
+		r.Addf(at+".memory",
 			"%d MiB is too little for a control plane: Talos needs at least %d MiB", memory, ControlPlaneMemory)
 	}
 	floor := WorkerMemory
@@ -83,9 +84,9 @@ func (r *rules) memory(at string, n spec.NamedNode) {
 	}
 	switch balloon := *n.Balloon; {
 	case balloon > memory:
-		r.l.Addf(at+".balloon", "%d MiB is more than the memory, %d MiB: lower it, or set it to 0", balloon, memory)
+		r.Addf(at+".balloon", "%d MiB is more than the memory, %d MiB: lower it, or set it to 0", balloon, memory)
 	case balloon > 0 && balloon < floor:
-		r.l.Addf(at+".balloon",
+		r.Addf(at+".balloon",
 			"%d MiB would let the host shrink the guest below what Talos needs, %d MiB: raise it, or set it "+
 				"to 0", balloon, floor)
 	}
@@ -94,17 +95,17 @@ func (r *rules) memory(at string, n spec.NamedNode) {
 	}
 	if n.Hugepages == nil {
 		if spec.Or(n.KeepHugepages, false) {
-			r.l.Addf(at+".keepHugepages", "needs hugepages: set them, or remove it")
+			r.Addf(at+".keepHugepages", "needs hugepages: set them, or remove it")
 		}
 
 		return
 	}
 	r.onlyRoot(at + ".hugepages")
 	if !*n.NUMA {
-		r.l.Addf(at+".hugepages", "need numa: set it to true")
+		r.Addf(at+".hugepages", "need numa: set it to true")
 	}
 	if size := map[string]spec.MiB{"2": 2, "1024": 1024}[*n.Hugepages]; size > 0 && memory%size != 0 {
-		r.l.Addf(at+".memory", "%d MiB is no multiple of the huge pages' %d MiB", memory, size)
+		r.Addf(at+".memory", "%d MiB is no multiple of the huge pages' %d MiB", memory, size)
 	}
 }
 
@@ -112,51 +113,51 @@ func (r *rules) firmware(at string, n spec.NamedNode) {
 	ovmf := *n.BIOS == "ovmf"
 	if n.EFIDisk != nil {
 		if !ovmf {
-			r.l.Addf(at+".efiDisk", "needs bios ovmf, and bios is %s: change one of them", *n.BIOS)
+			r.Addf(at+".efiDisk", "needs bios ovmf, and bios is %s: change one of them", *n.BIOS)
 		}
 		if *n.EFIDisk.Datastore != *n.OSDisk.Datastore {
-			r.datastore(at+".efiDisk.datastore", n.EFIDisk.Datastore)
+			r.Datastore(at+".efiDisk.datastore", n.EFIDisk.Datastore)
 		}
 	}
 	if n.TPM != nil && *n.TPM.Datastore != *n.OSDisk.Datastore {
-		r.datastore(at+".tpm.datastore", n.TPM.Datastore)
+		r.Datastore(at+".tpm.datastore", n.TPM.Datastore)
 	}
-	img := r.c.Image(n)
+	img := r.Config.Image(n)
 	if spec.Or(img.SecureBoot, false) {
 		if !ovmf {
-			r.l.Addf(at+".bios", "is %s, and image %s has secure boot: set bios to ovmf", *n.BIOS, *n.Node.Image)
+			r.Addf(at+".bios", "is %s, and image %s has secure boot: set bios to ovmf", *n.BIOS, *n.Node.Image)
 		} else if spec.Or(n.EFIDisk.PreEnrolledKeys, false) {
-			r.l.Addf(at+".efiDisk.preEnrolledKeys", "enrols Microsoft's keys, with which Talos does not boot: set it to false")
+			r.Addf(at+".efiDisk.preEnrolledKeys", "enrols Microsoft's keys, with which Talos does not boot: set it to false")
 		}
 	}
 	if spec.Or(img.Arch, "amd64") == "arm64" && !ovmf {
-		r.l.Addf(at+".bios", "is %s, and image %s is for arm64: set bios to ovmf", *n.BIOS, *n.Node.Image)
+		r.Addf(at+".bios", "is %s, and image %s is for arm64: set bios to ovmf", *n.BIOS, *n.Node.Image)
 	}
 }
 
 // guest checks the agent, display, start and the rest of the VM.
 func (r *rules) guest(at string, n spec.NamedNode) {
-	if img := r.c.Image(n); *n.Agent && img.SchematicFile == nil && !spec.HasExtension(img, spec.AgentExtension) {
-		r.l.Addf(at+".agent",
+	if img := r.Config.Image(n); *n.Agent && img.SchematicFile == nil && !spec.HasExtension(img, spec.AgentExtension) {
+		r.Addf(at+".agent",
 			"is true, and image %s has no %s: add the extension, or set agent to false", *n.Node.Image, spec.AgentExtension)
 	}
-	r.positive(at+".agentTimeout", n.AgentTimeout)
-	r.each(at+".tags", n.Tags, tagForm.MatchString, tagRule)
+	r.Positive(at+".agentTimeout", n.AgentTimeout)
+	r.Each(at+".tags", n.Tags, scope.TagForm.MatchString, scope.TagRule)
 	r.bootOrder(at, n)
 	r.rootOptions(at, n)
 	r.display(at, n)
-	if n.Pool != nil && !datastoreForm.MatchString(*n.Pool) {
-		r.l.Addf(at+".pool", "%q is no name of a resource pool", *n.Pool)
+	if n.Pool != nil && !scope.DatastoreForm.MatchString(*n.Pool) {
+		r.Addf(at+".pool", "%q is no name of a resource pool", *n.Pool)
 	}
-	if n.HA != nil && n.HA.Group != nil && *r.c.Proxmox.Version >= 9 {
-		r.l.Addf(at+".ha.group",
-			"there are no HA groups in Proxmox VE %d: remove it, and write an HA rule in Proxmox", *r.c.Proxmox.Version)
+	if n.HA != nil && n.HA.Group != nil && *r.Config.Proxmox.Version >= 9 {
+		r.Addf(at+".ha.group",
+			"there are no HA groups in Proxmox VE %d: remove it, and write an HA rule in Proxmox", *r.Config.Proxmox.Version)
 	}
 	if *n.CloudInitDatastore != *n.OSDisk.Datastore {
-		r.datastore(at+".cloudInitDatastore", n.CloudInitDatastore)
+		r.Datastore(at+".cloudInitDatastore", n.CloudInitDatastore)
 	}
 	if n.DataVMID != nil && n.VMID != nil && *n.DataVMID == *n.VMID {
-		r.l.Addf(at+".dataVmId", "%d is the node's own id: choose one that no VM has", *n.DataVMID)
+		r.Addf(at+".dataVmId", "%d is the node's own id: choose one that no VM has", *n.DataVMID)
 	}
 }
 
@@ -167,7 +168,7 @@ func (r *rules) rootOptions(at string, n spec.NamedNode) {
 	}
 	if n.HookScript != nil {
 		if !hookForm.MatchString(*n.HookScript) {
-			r.l.Addf(at+".hookScript", "%q is no file id of a snippet such as local:snippets/hook.sh", *n.HookScript)
+			r.Addf(at+".hookScript", "%q is no file id of a snippet such as local:snippets/hook.sh", *n.HookScript)
 		}
 		r.onlyRoot(at + ".hookScript")
 	}
@@ -176,10 +177,10 @@ func (r *rules) rootOptions(at string, n spec.NamedNode) {
 func (r *rules) display(at string, n spec.NamedNode) {
 	if v := n.VGA; v != nil {
 		if v.Memory != nil && (*v.Type == "none" || len(*v.Type) == 7 && (*v.Type)[:6] == "serial") {
-			r.l.Addf(at+".vga.memory", "is for a display, and the type is %s: remove it", *v.Type)
+			r.Addf(at+".vga.memory", "is for a display, and the type is %s: remove it", *v.Type)
 		}
 		if *v.Type == "serial0" && !*n.SerialConsole {
-			r.l.Addf(at+".vga.type", "is serial0, and serialConsole is false: set it to true")
+			r.Addf(at+".vga.type", "is serial0, and serialConsole is false: set it to true")
 		}
 	}
 }
@@ -189,9 +190,9 @@ func (r *rules) usb(at string, n spec.NamedNode) {
 		path := check.Index(at+".usb", i)
 		switch {
 		case (u.Mapping == nil) == (u.Host == nil):
-			r.l.Addf(path, "needs either mapping or host")
+			r.Addf(path, "needs either mapping or host")
 		case u.Host != nil && !usbForm.MatchString(*u.Host):
-			r.l.Addf(path+".host", "%q is no USB device: write vendor:product (0bda:2838) or bus-port (1-2)", *u.Host)
+			r.Addf(path+".host", "%q is no USB device: write vendor:product (0bda:2838) or bus-port (1-2)", *u.Host)
 		case u.Host != nil:
 			r.onlyRoot(path + ".host")
 		}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-package rules
+package addons
 
 import (
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
@@ -37,14 +37,14 @@ func CheckArgoCD(g spec.GitOps, at string, l *check.List) {
 // fluxOnly records settings that have no meaning in one way of installing Flux.
 func (r *rules) fluxOnly(g spec.GitOps) {
 	if spec.Or(g.DayZero, false) {
-		r.l.Addf("gitops.dayZero", "is a choice of Argo CD: with flux set gitops.method to inline")
+		r.Addf("gitops.dayZero", "is a choice of Argo CD: with flux set gitops.method to inline")
 	}
 	if g.Version != nil && *g.Method != "operator" {
-		r.l.Addf("gitops.version", "is for the Flux operator: set gitops.method to operator, or give chart.version")
+		r.Addf("gitops.version", "is for the Flux operator: set gitops.method to operator, or give chart.version")
 	}
 	for i, name := range g.Components {
 		if name == "source-watcher" && *g.Method != "operator" {
-			r.l.Addf(check.Index("gitops.components", i),
+			r.Addf(check.Index("gitops.components", i),
 				"source-watcher is left to the Flux operator: set gitops.method to operator, or switch it on in chart.values")
 		}
 	}

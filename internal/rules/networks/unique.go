@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-package rules
+package networks
 
 import (
 	"fmt"
 	"strings"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/internal/rules/scope"
 )
 
 // claims are values that only one holder may have, in the whole cluster and across hosts.
@@ -20,7 +21,7 @@ type claims struct {
 // claim records a value that somebody else has.
 func (c *claims) claim(path, value, holder string) {
 	if other, twice := c.holder[value]; twice && other != holder {
-		c.r.l.Addf(path, "%s is the %s of %s too: choose another", value, c.kind, other)
+		c.r.Addf(path, "%s is the %s of %s too: choose another", value, c.kind, other)
 
 		return
 	}
@@ -31,8 +32,8 @@ func (c *claims) claim(path, value, holder string) {
 func (r *rules) unique() {
 	of := func(kind string) *claims { return &claims{r: r, kind: kind, holder: map[string]string{}} }
 	names, hostnames, ids, macs, addresses := of("name"), of("host name"), of("VM id"), of("MAC address"), of("address")
-	for i, n := range r.c.Nodes {
-		at := nodePath(n)
+	for i, n := range r.Config.Nodes {
+		at := scope.NodePath(n)
 		names.claim(at, n.Name, fmt.Sprintf("node %d", i+1))
 		if *n.Hostname != n.Name {
 			hostnames.claim(at+".hostname", *n.Hostname, n.Name)
@@ -62,14 +63,14 @@ func (r *rules) unique() {
 
 // gatewaysFree records gateways that are some node's address.
 func (r *rules) gatewaysFree(holder map[string]string) {
-	for _, n := range r.c.Nodes {
+	for _, n := range r.Config.Nodes {
 		for _, d := range n.Devices() {
 			for field, g := range map[string]*string{".gateway": d.Gateway, ".gateway6": d.Gateway6} {
 				if g == nil {
 					continue
 				}
 				if node, taken := holder[*g]; taken && node != n.Name {
-					r.l.Addf(check.Key(nodePath(n)+".networks", d.Name)+field,
+					r.Addf(check.Key(scope.NodePath(n)+".networks", d.Name)+field,
 						"%s is the address of node %s: a gateway must be another machine", *g, node)
 				}
 			}

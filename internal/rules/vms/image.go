@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-package rules
+package vms
 
 import (
 	"net/url"
@@ -100,7 +100,7 @@ func validateLocations(path string, img spec.Image, l *check.List) {
 	}
 }
 
-// portOnly says whether the only colon in a registry is the one before its port.
+// portOnly reports whether the only colon in a registry is the one before its port.
 func portOnly(registry string) bool {
 	host, _, _ := strings.Cut(registry, "/")
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-package rules
+package vms
 
 import (
 	"regexp"
@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/internal/rules/scope"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -35,37 +36,37 @@ func (r *rules) gpu(at string, n spec.NamedNode) {
 	}
 	g, at := *n.GPU, at+".gpu"
 	if (g.Mapping == nil) == (len(g.Devices) == 0) {
-		r.l.Addf(at, "needs either mapping or devices")
+		r.Addf(at, "needs either mapping or devices")
 	}
 	for i, device := range g.Devices {
 		path := check.Index(at+".devices", i)
 		switch {
-		case !bdfForm.MatchString(device):
-			r.l.Addf(path,
+		case !scope.PCIAddressForm.MatchString(device):
+			r.Addf(path,
 				"%q is no PCI address: write domain:bus:device.function in lower-case hexadecimal, such as "+
 					"0000:01:00.0", device)
 		case slices.Index(g.Devices, device) != i:
-			r.l.Addf(path, "%s stands there twice", device)
+			r.Addf(path, "%s stands there twice", device)
 		case len(g.Identities) == 0:
 			r.onlyRoot(path)
 		case !hasKey(g.Identities, device):
-			r.l.Addf(at+".identities", "lack %s: say what every device is, or nothing of any", device)
+			r.Addf(at+".identities", "lack %s: say what every device is, or nothing of any", device)
 		}
 	}
-	for _, device := range sortedKeys(g.Identities) {
+	for _, device := range scope.SortedKeys(g.Identities) {
 		path, identity := check.Key(at+".identities", device), g.Identities[device]
 		if !slices.Contains(g.Devices, device) {
-			r.l.Addf(path, "%s is not among the devices", device)
+			r.Addf(path, "%s is not among the devices", device)
 		}
 		if !pciIDForm.MatchString(identity.ID) {
-			r.l.Addf(path+".id", "%q is no vendor:device such as 10de:2684", identity.ID)
+			r.Addf(path+".id", "%q is no vendor:device such as 10de:2684", identity.ID)
 		}
 		if identity.SubsystemID != nil && !pciIDForm.MatchString(*identity.SubsystemID) {
-			r.l.Addf(path+".subsystemId", "%q is no vendor:device such as 10de:16a1", *identity.SubsystemID)
+			r.Addf(path+".subsystemId", "%q is no vendor:device such as 10de:16a1", *identity.SubsystemID)
 		}
 	}
 	if *g.PCIe && *n.Machine != "q35" {
-		r.l.Addf(at+".pcie", "needs machine q35, and machine is %s: change one of them", *n.Machine)
+		r.Addf(at+".pcie", "needs machine q35, and machine is %s: change one of them", *n.Machine)
 	}
 	r.gpuBundle(at, n, g)
 }
@@ -78,13 +79,13 @@ func hasKey[V any](m map[string]V, key string) bool {
 
 // gpuBundle checks that the image brings the drivers.
 func (r *rules) gpuBundle(at string, n spec.NamedNode, g spec.GPU) {
-	img := r.c.Image(n)
+	img := r.Config.Image(n)
 	if g.Vendor == nil || img.SchematicFile != nil {
 		return
 	}
 	for _, group := range gpuExtensions[*g.Vendor] {
 		if !slices.ContainsFunc(group, func(short string) bool { return spec.HasExtension(img, "siderolabs/"+short) }) {
-			r.l.Addf(at+".vendor",
+			r.Addf(at+".vendor",
 				"is %s, and image %s has none of its extensions %s: add one", *g.Vendor, *n.Node.Image, strings.Join(group, ", "))
 		}
 	}

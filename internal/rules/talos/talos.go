@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package talos
+
+import (
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/internal/rules/scope"
+	"github.com/talos-proxmox/talos-proxmox/spec"
+)
+
+// talosRoles are what pods may ask of the Talos API.
+var talosRoles = []string{"os:admin", "os:etcd:backup", "os:impersonator", "os:operator", "os:reader"}
+
+// talos checks the operating system's side.
+func (r *rules) talos() {
+	t := r.Config.Talos
+	scope.KeysMatch(r.Scope, "talos.sysctls", t.Sysctls, scope.SysctlForm.MatchString, "is no kernel parameter such as vm.nr_hugepages")
+	scope.KeysMatch(r.Scope, "talos.kernelModules", t.KernelModules, scope.ModuleForm.MatchString, "is no name of a kernel module")
+	for _, name := range scope.SortedKeys(t.Files) {
+		r.machineFile(name, t.Files[name])
+	}
+	for _, name := range scope.SortedKeys(t.TrustedRoots) {
+		r.BlockName(check.Key("talos.trustedRoots", name), name)
+		if !scope.IsCertificate(t.TrustedRoots[name]) {
+			r.Addf(check.Key("talos.trustedRoots", name),
+				"is not a CA certificate: give it in PEM form, -----BEGIN CERTIFICATE-----")
+		}
+	}
+	for i, destination := range t.LogDestinations {
+		if u, ok := scope.WebURL(destination, "tcp", "udp"); !ok || u.Port() == "" {
+			r.Addf(check.Index("talos.logDestinations", i),
+				"%q is no destination: write tcp://<host>:<port> or udp://<host>:<port>", destination)
+		}
+	}
+	if a := t.APIAccess; a != nil {
+		for i, role := range a.Roles {
+			if !slices.Contains(talosRoles, role) {
+				r.Addf(check.Index("talos.apiAccess.roles", i), "%s", scope.NotOneOf(role, talosRoles))
+			}
+		}
+		r.Each("talos.apiAccess.namespaces", a.Namespaces, scope.LabelForm.MatchString, "is no name of a namespace")
+	}
+	if port := *t.KubePrism.Port; *t.KubePrism.Enabled && slices.Contains([]int{6443, 50000, 50001, 2379, 2380, 10250}, port) {
+		r.Addf("talos.kubePrism.port", "%d is taken on every node: choose another, such as 7445", port)
+	}
+	if t.DiskEncryption != nil {
+		r.encryption("talos.diskEncryption.state", t.DiskEncryption.State)
+		r.encryption("talos.diskEncryption.ephemeral", t.DiskEncryption.Ephemeral)
+	}
+	r.Patches("talos.patches.all", t.Patches.All)
+	r.Patches("talos.patches.controlPlane", t.Patches.ControlPlane)
+	r.Patches("talos.patches.worker", t.Patches.Worker)
+}
+
+func (r *rules) machineFile(name string, f spec.MachineFile) {
+	at := check.Key("talos.files", name)
+	if !path.IsAbs(name) || path.Clean(name) != name {
+		r.Addf(at, "%q is no path on a node: write it from / on", name)
+	}
+	if n, err := strconv.ParseUint(*f.Permissions, 0, 32); err != nil || n > 0o7777 || !strings.HasPrefix(*f.Permissions, "0") {
+		r.Addf(at+".permissions", "%q are no permissions: write them in octal, such as \"0o644\"", *f.Permissions)
+	}
+}
+
+// encryption checks where a key comes from.
+func (r *rules) encryption(path string, e *spec.Encryption) {
+	if e == nil {
+		return
+	}
+	kind := *e.Key
+	switch {
+	case kind == "kms" && e.KMSEndpoint == nil:
+		r.Addf(path+".kmsEndpoint", "is required with key kms")
+	case kind != "kms" && e.KMSEndpoint != nil:
+		r.Addf(path+".kmsEndpoint", "is for key kms, and the key is %s: remove one of them", kind)
+	case e.KMSEndpoint != nil:
+		if _, ok := scope.WebURL(*e.KMSEndpoint, "https", "http", "grpc"); !ok {
+			r.Addf(path+".kmsEndpoint", "%q is no address such as https://kms.example.com:4050", *e.KMSEndpoint)
+		}
+	}
+	switch {
+	case kind == "static" && e.Passphrase == nil:
+		r.Addf(path+".passphrase", "is required with key static")
+	case kind != "static" && e.Passphrase != nil:
+		r.Addf(path+".passphrase", "is for key static, and the key is %s: remove one of them", kind)
+	}
+	if kind != "tpm" {
+		return
+	}
+	for _, n := range r.Config.Nodes {
+		if n.TPM == nil {
+			r.Addf(scope.NodePath(n)+".tpm", "is required, since %s takes its key from the TPM", path)
+		}
+	}
+}
+
+// registries checks mirrors and credentials.
+func (r *rules) registries() {
+	for _, name := range scope.SortedKeys(r.Config.Talos.Registries) {
+		reg := r.Config.Talos.Registries[name]
+		at := check.Key("talos.registries", name)
+		if _, ok := scope.WebURL("https://"+name, "https"); name != "*" && (!ok || strings.Contains(name, "/")) {
+			r.Addf(at, "%q is no registry: write its host such as docker.io, or *", name)
+		}
+		for i, endpoint := range reg.Endpoints {
+			if _, ok := scope.WebURL(endpoint, "https", "http"); !ok {
+				r.Addf(check.Index(at+".endpoints", i),
+					"%q is no endpoint: write an URL such as https://harbor.example.com/v2/dh", endpoint)
+			}
+		}
+		if len(reg.Endpoints) == 0 && (spec.Or(reg.OverridePath, false) || spec.Or(reg.SkipFallback, false)) {
+			r.Addf(at+".endpoints", "is required where overridePath or skipFallback is set: name the mirrors")
+		}
+		r.registryAuth(at, reg)
+	}
+}
+
+func (r *rules) registryAuth(at string, reg spec.Registry) {
+	switch {
+	case reg.Password != nil && reg.Token != nil:
+		r.Addf(at+".token", "stands beside a password: keep one of them")
+	case (reg.Password == nil) != (reg.Username == nil):
+		r.Addf(at, "needs username and password together")
+	}
+	r.Certificate(at+".ca", reg.CA)
+	if reg.CA != nil && spec.Or(reg.Insecure, false) {
+		r.Addf(at+".insecure", "makes the ca pointless: keep one of them")
+	}
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package vms
+
+import (
+	"regexp"
+
+	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/internal/rules/scope"
+	"github.com/talos-proxmox/talos-proxmox/spec"
+)
+
+var (
+	userForm = regexp.MustCompile(`^[^\s@!]+@[A-Za-z0-9_.-]+$`)
+)
+
+// proxmox checks how to reach Proxmox VE and the host pool.
+func (r *rules) proxmox() {
+	p := r.Config.Proxmox
+	if p.Endpoint != nil {
+		if _, ok := scope.WebURL(*p.Endpoint, "https"); !ok {
+			r.Addf("proxmox.endpoint", "%q is no address of a Proxmox API: write https://<host>:8006", *p.Endpoint)
+		}
+	}
+	r.credentials(p)
+	r.ssh()
+	if len(p.Hosts) > 0 && p.DefaultHost != nil {
+		r.KnownHost("proxmox.defaultHost", *p.DefaultHost)
+	}
+	for _, name := range scope.SortedKeys(p.Hosts) {
+		h, at := p.Hosts[name], check.Key("proxmox.hosts", name)
+		if !scope.HostForm.MatchString(name) {
+			r.Addf(at, "%q is no name of a Proxmox host", name)
+		}
+		r.Datastore(at+".datastore", h.Datastore)
+		r.Datastore(at+".imageDatastore", h.ImageDatastore)
+		if h.Zone != nil && !scope.IsLabelValue(*h.Zone) {
+			r.Addf(at+".zone", "%q is no value of a Kubernetes label", *h.Zone)
+		}
+	}
+}
+
+func (r *rules) credentials(p spec.Proxmox) {
+	if p.APIToken != nil && !scope.TokenForm.MatchString(p.APIToken.Reveal()) {
+		r.Addf("proxmox.apiToken", "is not a token: write user@realm!name=uuid")
+	}
+	if p.APIToken != nil && p.Password != nil {
+		r.Addf("proxmox.password", "stands beside an API token: keep one of them")
+	}
+	if p.APIToken == nil && (p.Username == nil) != (p.Password == nil) {
+		r.Addf("proxmox", "needs username and password together")
+	}
+	if p.Username != nil && !userForm.MatchString(*p.Username) {
+		r.Addf("proxmox.username", "%q is no user: write user@realm, such as root@pam", *p.Username)
+	}
+}
+
+// ssh checks access to the hosts.
+func (r *rules) ssh() {
+	s := r.Config.Proxmox.SSH
+	if s == nil {
+		return
+	}
+	if s.PrivateKey == nil && s.Password == nil && !spec.Or(s.Agent, false) {
+		r.Addf("proxmox.ssh", "needs a privateKey, a password, or agent: true")
+	}
+	if s.PrivateKey != nil && !scope.IsPrivateKey(s.PrivateKey.Reveal()) {
+		r.Addf("proxmox.ssh.privateKey", "is not a private key without passphrase, in OpenSSH or PEM form")
+	}
+	for _, host := range scope.SortedKeys(s.Nodes) {
+		at := check.Key("proxmox.ssh.nodes", host)
+		if len(r.Config.Proxmox.Hosts) > 0 {
+			r.KnownHost(at, host)
+		}
+		if u, ok := scope.WebURL("ssh://"+s.Nodes[host], "ssh"); !ok || !scope.IsHostname(u.Hostname()) || u.Path != "" {
+			r.Addf(at, "%q is neither an address nor address:port", s.Nodes[host])
+		}
+	}
+}
+
+// onlyRoot records a setting that Proxmox takes from root@pam with a password alone, where other
+// credentials are given.
+func (r *rules) onlyRoot(path string) {
+	p := r.Config.Proxmox
+	if p.APIToken == nil && (p.Username == nil || *p.Username == "root@pam") {
+		return
+	}
+	with := "an API token"
+	if p.APIToken == nil {
+		with = *p.Username
+	}
+	r.Addf(path,
+		"needs proxmox.username root@pam with a password, and the credentials are those of %s: change "+
+			"them, or remove it", with)
+}
+
+// image checks what an image shares with the rest; package image checks it alone.
+func (r *rules) image(path string, img spec.Image) {
+	r.Datastore(path+".datastore", img.Datastore)
+	if img.DatastoreHost != nil && len(r.Config.Proxmox.Hosts) > 0 {
+		r.KnownHost(path+".datastoreHost", *img.DatastoreHost)
+	}
+	r.Each(path+".kernelArgs", img.KernelArgs, isArgument,
+		"is not one kernel argument: write each as an entry of its own")
+	if *img.Boot == "disk" && r.Config.Proxmox.SSH == nil {
+		r.Addf(path+".boot", "is disk, which needs SSH to the hosts: add proxmox.ssh, or boot the iso")
+	}
+	if img.Overlay != nil && *img.Arch != "arm64" {
+		r.Addf(path+".overlay", "is for arm64 boards, and arch is %s: remove it", *img.Arch)
+	}
+}
+
+var argumentForm = regexp.MustCompile(`^\S+$`)
+
+func isArgument(text string) bool { return argumentForm.MatchString(text) }
