@@ -31,8 +31,12 @@ func run(ctx *pulumi.Context, s *stack.Stack, charts components.ChartCache) erro
 	if err := components.KeepSecure(ctx, s.SecureValues); err != nil {
 		return err
 	}
-	talos := &components.TalosClusterArgs{Config: cfg, Charts: charts, ReadFile: readFile}
-	err := errors.Join(talos.Check(ctx.Context(), name), components.CheckGitOps(ctx.Context(), cfg, charts))
+	withGitOps, err := components.AddGitOpsDayZero(cfg)
+	if err != nil {
+		return err
+	}
+	talos := &components.TalosClusterArgs{Config: withGitOps, Charts: charts, ReadFile: readFile}
+	err = errors.Join(talos.Check(ctx.Context(), name), components.CheckGitOps(ctx.Context(), cfg, charts))
 	if err != nil {
 		return err
 	}

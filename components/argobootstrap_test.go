@@ -16,6 +16,7 @@ import (
 
 	"github.com/talos-proxmox/talos-proxmox/components"
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/internal/gitops"
 	"github.com/talos-proxmox/talos-proxmox/internal/pulumitest"
 	"github.com/talos-proxmox/talos-proxmox/internal/rules"
 	"github.com/talos-proxmox/talos-proxmox/spec"
@@ -59,10 +60,10 @@ func TestArgoBootstrapByChart(t *testing.T) {
 		require.True(t, ok)
 		assert.Equal(t, "kubernetes:helm.sh/v3:Release", release.TypeToken)
 		assert.Equal(t, "argo-cd", release.Inputs["chart"].StringValue())
-		assert.Equal(t, components.ArgoChartVersion, release.Inputs["version"].StringValue())
+		assert.Equal(t, gitops.ArgoChartVersion, release.Inputs["version"].StringValue())
 		assert.Equal(t, "argocd", release.Inputs["name"].StringValue())
 		assert.Equal(t, "argocd", release.Inputs["namespace"].StringValue())
-		assert.JSONEq(t, fmt.Sprintf(`{"repo":%q}`, components.ArgoChartRepository), jsonOf(t, m, "argo-release", "repositoryOpts"))
+		assert.JSONEq(t, fmt.Sprintf(`{"repo":%q}`, gitops.ArgoChartRepository), jsonOf(t, m, "argo-release", "repositoryOpts"))
 		assert.JSONEq(t, `{"configs": {
 			"cm": {"timeout.reconciliation": "60s", "timeout.reconciliation.jitter": "0s"},
 			"ssh": {"knownHosts": "git.example.com ssh-ed25519 AAAA\n"}
@@ -240,12 +241,12 @@ func TestArgoDayZero(t *testing.T) {
 	cfg := clusterConfig(1, 0)
 	cfg.GitOps = sshGitOps()
 	cfg.GitOps.Provider, cfg.GitOps.DayZero = spec.Ptr("argocd"), spec.Ptr(true)
-	with, err := components.GitOpsDayZero(cfg.WithDefaults())
+	with, err := components.AddGitOpsDayZero(cfg.WithDefaults())
 	require.NoError(t, err)
 
 	chart := with.Manifests.Charts["argocd"]
 	assert.Equal(t, "argo-cd", *chart.Name)
-	assert.Equal(t, components.ArgoChartVersion, *chart.Version)
+	assert.Equal(t, gitops.ArgoChartVersion, *chart.Version)
 	assert.Equal(t, "argocd", *chart.Namespace)
 	assert.Contains(t, string(*chart.Values), "knownHosts: |\n      git.example.com ssh-ed25519 AAAA\n")
 	sync := with.Manifests.Inline["argocd-sync"]
@@ -268,21 +269,6 @@ func TestArgoDayZero(t *testing.T) {
 	assert.Empty(t, m.Names("kubernetes:core/v1:Namespace"))
 	assert.Empty(t, m.Names("kubernetes:argoproj.io/v1alpha1:Application"))
 	assert.NotEmpty(t, m.outputs["publicKey"])
-}
-
-func TestGitOpsDayZeroRefusesTakenNames(t *testing.T) {
-	t.Parallel()
-
-	cfg := clusterConfig(1, 0)
-	cfg.GitOps = sshGitOps()
-	cfg.GitOps.Provider, cfg.GitOps.DayZero = spec.Ptr("argocd"), spec.Ptr(true)
-	cfg.Manifests.Inline = map[string]spec.Manifest{"argocd-sync": {}}
-	_, err := components.GitOpsDayZero(cfg)
-	require.EqualError(t, err, "manifests.inline.argocd-sync: gitops has a manifest of this name at day 0: choose another")
-
-	cfg.Manifests.Charts = map[string]spec.DayZeroChart{"argocd": {}}
-	_, err = components.GitOpsDayZero(cfg)
-	require.EqualError(t, err, "manifests.charts.argocd: gitops installs a chart of this name at day 0: choose another")
 }
 
 // A configuration with its defaults is checked again by the cluster's component.

@@ -47,7 +47,7 @@ type registration struct {
 // register registers the public half with the git host, for reading alone; nil where nobody asks for
 // that. It is outside of everything that goes with the cluster: whoever destroys the stack takes the
 // key away, also when the cluster is dead.
-func (b *gitOpsBuilder) register(clusterName string, key pulumi.StringOutput) (pulumi.Resource, error) {
+func (b *gitOpsBuilder) register(key pulumi.StringOutput) (pulumi.Resource, error) {
 	auth := b.g.Git.Auth
 	if auth == nil || auth.Register == nil || b.g.Git.URL == nil {
 		return nil, nil //nolint:nilnil // nothing to do, no error
@@ -57,7 +57,7 @@ func (b *gitOpsBuilder) register(clusterName string, key pulumi.StringOutput) (p
 		return nil, fmt.Errorf("git.url: %q is no URL", *b.g.Git.URL)
 	}
 	r := &registration{
-		ctx: b.ctx, name: b.name + "-registration", title: keyTitle(clusterName, key), key: key,
+		ctx: b.ctx, name: b.name + "-registration", title: keyTitle(b.clusterName, key), key: key,
 		repository: spec.RepositoryPath(u.Path), host: *auth.Register, opts: b.outside,
 		api: spec.Or(auth.Register.URL, defaultAPI(auth.Register.Kind, u.Hostname())),
 	}

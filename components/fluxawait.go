@@ -14,6 +14,7 @@ import (
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
+	"github.com/talos-proxmox/talos-proxmox/internal/gitops"
 	"github.com/talos-proxmox/talos-proxmox/internal/operations"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
@@ -42,7 +43,7 @@ func (b *fluxBuilder) await(kubeconfig pulumi.StringInput, key pulumi.StringOutp
 	if err != nil {
 		return err
 	}
-	digest, err := settingsDigest(gitRepositorySpec(b.g), kustomizationSpec(b.g), b.g.Git.Auth, b.g.SOPS)
+	digest, err := settingsDigest(gitops.GitRepository(b.g).Spec, gitops.Kustomization(b.g).Spec, b.g.Git.Auth, b.g.SOPS)
 	if err != nil {
 		return err
 	}
@@ -65,8 +66,8 @@ func (b *fluxBuilder) followed() operations.Following {
 	}
 
 	return operations.Following{
-		Repository:     at(gitRepositoryVersion, "gitrepositories") + "/" + fluxObject,
-		Kustomizations: at(kustomizationVersion, "kustomizations"), Name: fluxObject,
+		Repository:     at(gitops.GitRepositoryVersion, "gitrepositories") + "/" + gitops.FluxObject,
+		Kustomizations: at(gitops.KustomizationVersion, "kustomizations"), Name: gitops.FluxObject,
 	}
 }
 

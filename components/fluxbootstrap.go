@@ -4,12 +4,9 @@
 package components
 
 import (
-	"fmt"
-	"slices"
-
-	"github.com/pulumi/pulumi-kubernetes/sdk/v4/go/kubernetes"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
+	"github.com/talos-proxmox/talos-proxmox/internal/gitops"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -51,31 +48,21 @@ type FluxBootstrap struct {
 	AgeRecipient pulumi.StringOutput `pulumi:"ageRecipient"`
 }
 
-// fluxObject is the name of the GitRepository, of the Kustomization and of the repository's secret,
-// the one that Flux's own bootstrap uses.
-const fluxObject = "flux-system"
-
 // NewFluxBootstrap registers Flux, by its community chart or by the Flux operator, the credentials of
 // the repository and the objects that make Flux follow it. With the method inline Talos has installed
-// Flux at day 0 (see [FluxDayZero]), and only the credentials are registered here.
+// Flux at day 0 (see [AddGitOpsDayZero]), and only the credentials are registered here.
 func NewFluxBootstrap(
 	ctx *pulumi.Context, name string, args *FluxBootstrapArgs, opts ...pulumi.ResourceOption,
 ) (*FluxBootstrap, error) {
-	g := withFluxDefaults(args.ClusterName, args.GitOps)
-	if err := validateGitOps(name, args.ClusterName, g, args.Charts); err != nil {
-		return nil, err
-	}
-	values, err := chartValues(g.Chart, fluxValues(g))
-	if err != nil {
-		return nil, fmt.Errorf("Flux bootstrap %q: %w", name, err)
-	}
-
 	f := &FluxBootstrap{}
-	start, err := startGitOps(ctx, FluxBootstrapType, name, f, args.ClusterName, args.Kubeconfig, args.Cluster, g, args.Charts, opts)
+	b, err := startGitOps(ctx, gitOpsStart{
+		token: FluxBootstrapType, name: name, component: f, provider: gitops.Flux, clusterName: args.ClusterName,
+		kubeconfig: args.Kubeconfig, cluster: args.Cluster, settings: args.GitOps, charts: args.Charts,
+	}, opts)
 	if err != nil {
 		return nil, err
 	}
-	if err := (&fluxBuilder{start}).build(f, args, values); err != nil {
+	if err := (&fluxBuilder{b}).build(f, args); err != nil {
 		return nil, err
 	}
 
@@ -85,24 +72,21 @@ func NewFluxBootstrap(
 // fluxBuilder registers the children of one [FluxBootstrap].
 type fluxBuilder struct{ *gitOpsBuilder }
 
-func (b *fluxBuilder) build(f *FluxBootstrap, args *FluxBootstrapArgs, values map[string]any) error {
-	before := slices.Clone(args.After)
-	if *b.g.Method != "inline" {
-		namespace, err := namespaceObject(*b.g.Namespace).register(b.ctx, b.name+"-namespace", b.kept()...)
-		if err != nil {
-			return err
-		}
-		before = append(before, namespace)
-	}
-	auth, err := b.gitSecret(f, before)
+func (b *fluxBuilder) build(f *FluxBootstrap, args *FluxBootstrapArgs) error {
+	before, err := b.namespace(args.After)
 	if err != nil {
 		return err
 	}
+	auth, publicKey, err := b.gitSecret(before)
+	if err != nil {
+		return err
+	}
+	f.PublicKey = publicKey
 	sops, err := b.sopsSecret(f, args.AgeKey, before)
 	if err != nil {
 		return err
 	}
-	registered, err := b.register(args.ClusterName, f.PublicKey)
+	registered, err := b.register(f.PublicKey)
 	if err != nil {
 		return err
 	}
@@ -111,7 +95,7 @@ func (b *fluxBuilder) build(f *FluxBootstrap, args *FluxBootstrapArgs, values ma
 			before = append(before, first)
 		}
 	}
-	following, err := b.install(values, before)
+	following, err := b.install(before)
 	if err != nil {
 		return err
 	}
@@ -120,37 +104,31 @@ func (b *fluxBuilder) build(f *FluxBootstrap, args *FluxBootstrapArgs, values ma
 }
 
 // install registers Flux and what makes it follow the repository, and returns the latter.
-func (b *fluxBuilder) install(values map[string]any, before []pulumi.Resource) ([]pulumi.Resource, error) {
-	switch *b.g.Method {
-	case "operator":
-		return b.operator(values, before)
-	case "inline":
+func (b *fluxBuilder) install(before []pulumi.Resource) ([]pulumi.Resource, error) {
+	if gitops.AtDayZero(b.g) {
 		return nil, nil
-	default:
-		return b.chart(values, before)
 	}
-}
-
-// chart installs Flux's community chart and makes Flux follow the repository.
-func (b *fluxBuilder) chart(values map[string]any, before []pulumi.Resource) ([]pulumi.Resource, error) {
-	release, err := registerRelease(b.ctx, b.name+"-release", "flux2", *b.g.Namespace, b.charts, b.g.Chart, values, b.after(before...)...)
+	release, err := b.release(before)
 	if err != nil {
 		return nil, err
 	}
+	if gitops.IsOperator(b.g) {
+		return b.instance(release)
+	}
+
+	return b.sync(release)
+}
+
+// sync makes the Flux of the community chart follow the repository.
+func (b *fluxBuilder) sync(release pulumi.Resource) ([]pulumi.Resource, error) {
 	if b.g.Git.URL == nil {
 		return nil, nil
 	}
-	repository, err := object{
-		apiVersion: gitRepositoryVersion, kind: "GitRepository", namespace: *b.g.Namespace, name: fluxObject,
-		fields: kubernetes.UntypedArgs{"spec": pulumi.ToMap(gitRepositorySpec(b.g))},
-	}.register(b.ctx, b.name+"-repository", b.kept(release)...)
+	repository, err := gitOpsObject(gitops.GitRepository(b.g)).register(b.ctx, b.name+"-repository", b.kept(release)...)
 	if err != nil {
 		return nil, err
 	}
-	kustomization, err := object{
-		apiVersion: kustomizationVersion, kind: "Kustomization", namespace: *b.g.Namespace, name: fluxObject,
-		fields: kubernetes.UntypedArgs{"spec": pulumi.ToMap(kustomizationSpec(b.g))},
-	}.register(b.ctx, b.name+"-kustomization", b.kept(release, repository)...)
+	kustomization, err := gitOpsObject(gitops.Kustomization(b.g)).register(b.ctx, b.name+"-kustomization", b.kept(release, repository)...)
 	if err != nil {
 		return nil, err
 	}
@@ -158,22 +136,14 @@ func (b *fluxBuilder) chart(values map[string]any, before []pulumi.Resource) ([]
 	return []pulumi.Resource{repository, kustomization}, nil
 }
 
-// operator installs the Flux operator and asks it for a Flux that follows the repository. On removal
-// the instance goes first, while its operator still runs, and cleans up after itself.
-func (b *fluxBuilder) operator(values map[string]any, before []pulumi.Resource) ([]pulumi.Resource, error) {
-	release, err := registerRelease(b.ctx, b.name+"-release", "flux-operator", *b.g.Namespace, b.charts, b.g.Chart, values,
-		b.after(before...)...)
+// instance asks the Flux operator for a Flux that follows the repository. On removal the instance goes
+// first, while its operator still runs, and cleans up after itself.
+func (b *fluxBuilder) instance(release pulumi.Resource) ([]pulumi.Resource, error) {
+	wanted, err := gitops.FluxInstance(b.g)
 	if err != nil {
-		return nil, err
+		return nil, err //nolint:wrapcheck // names the object
 	}
-	instance, err := fluxInstanceSpec(b.g)
-	if err != nil {
-		return nil, err
-	}
-	made, err := object{
-		apiVersion: fluxInstanceVersion, kind: "FluxInstance", namespace: *b.g.Namespace, name: fluxInstanceName,
-		fields: kubernetes.UntypedArgs{"spec": pulumi.ToMap(instance)},
-	}.register(b.ctx, b.name+"-instance", b.after(release)...)
+	made, err := gitOpsObject(wanted).register(b.ctx, b.name+"-instance", b.after(release)...)
 	if err != nil {
 		return nil, err
 	}

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/talos-proxmox/talos-proxmox/components"
+	"github.com/talos-proxmox/talos-proxmox/internal/gitops"
 	"github.com/talos-proxmox/talos-proxmox/internal/pulumitest"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
@@ -87,8 +88,8 @@ func TestFluxBootstrapByChart(t *testing.T) {
 		require.True(t, ok)
 		assert.Equal(t, "kubernetes:helm.sh/v3:Release", release.TypeToken)
 		assert.Equal(t, "flux2", release.Inputs["chart"].StringValue())
-		assert.Equal(t, components.FluxChartVersion, release.Inputs["version"].StringValue())
-		assert.JSONEq(t, fmt.Sprintf(`{"repo":%q}`, components.FluxChartRepository), jsonOf(t, m, "flux-release", "repositoryOpts"))
+		assert.Equal(t, gitops.FluxChartVersion, release.Inputs["version"].StringValue())
+		assert.JSONEq(t, fmt.Sprintf(`{"repo":%q}`, gitops.FluxChartRepository), jsonOf(t, m, "flux-release", "repositoryOpts"))
 		assert.JSONEq(t, `{
 			"url": "ssh://git@git.example.com/lab/demo.git", "interval": "1m0s", "ref": {"branch": "main"},
 			"secretRef": {"name": "flux-system"}
@@ -210,8 +211,8 @@ func TestFluxBootstrapByOperator(t *testing.T) {
 	require.NoError(t, err)
 
 	release, _ := m.Get("flux-release")
-	assert.Equal(t, components.FluxOperatorRepository+"/flux-operator", release.Inputs["chart"].StringValue())
-	assert.Equal(t, components.FluxOperatorVersion, release.Inputs["version"].StringValue())
+	assert.Equal(t, gitops.FluxOperatorRepository+"/flux-operator", release.Inputs["chart"].StringValue())
+	assert.Equal(t, gitops.FluxOperatorVersion, release.Inputs["version"].StringValue())
 	instance := jsonOf(t, m, "flux-instance", "spec")
 	var s struct {
 		Distribution, Sync map[string]any
@@ -267,7 +268,7 @@ func TestFluxDayZero(t *testing.T) {
 	cfg := clusterConfig(1, 0)
 	cfg.GitOps = sshGitOps()
 	cfg.GitOps.Provider, cfg.GitOps.Method = spec.Ptr("flux"), spec.Ptr("inline")
-	with, err := components.FluxDayZero(cfg.WithDefaults())
+	with, err := components.AddGitOpsDayZero(cfg.WithDefaults())
 	require.NoError(t, err)
 
 	assert.Equal(t, "flux2", *with.Manifests.Charts["flux2"].Name)

@@ -17,50 +17,6 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-func isGitHubApp(g spec.GitOps) bool {
-	return g.Git.Auth != nil && spec.Or(g.Git.Auth.Type, "") == "githubApp"
-}
-
-// hasGitSecret says whether reading the repository needs a secret.
-func hasGitSecret(g spec.GitOps) bool {
-	return g.Git.Auth != nil && (g.Git.Auth.Type != nil || g.Git.Auth.CA != nil)
-}
-
-// gitSecret registers the secret that Flux reads the repository with; nil when it needs none.
-func (b *fluxBuilder) gitSecret(f *FluxBootstrap, before []pulumi.Resource) (pulumi.Resource, error) {
-	f.PublicKey = pulumi.String("").ToStringOutput()
-	if !hasGitSecret(b.g) {
-		return nil, nil //nolint:nilnil // no secret, no error
-	}
-	auth := *b.g.Git.Auth
-	data := map[string]pulumi.StringInput{}
-	if auth.CA != nil {
-		data["ca.crt"] = pulumi.String(string(*auth.CA))
-	}
-	switch spec.Or(auth.Type, "") {
-	case "ssh":
-		key, err := deployKey(b.ctx, b.name+"-key", auth.PrivateKey, b.into[0])
-		if err != nil {
-			return nil, err
-		}
-		f.PublicKey = key.public
-		data["identity"], data["identity.pub"] = key.private, key.public
-		data["known_hosts"] = pulumi.String(spec.Or(auth.KnownHosts, ""))
-	case "token", "basic":
-		data["username"] = pulumi.String(spec.Or(auth.Username, "git"))
-		data["password"] = pulumi.String(revealed(auth.Password))
-	case "githubApp":
-		data["githubAppID"] = pulumi.String(auth.GitHubApp.ID)
-		data["githubAppInstallationID"] = pulumi.String(auth.GitHubApp.InstallationID)
-		data["githubAppPrivateKey"] = pulumi.String(auth.GitHubApp.PrivateKey.Reveal())
-		if auth.GitHubApp.BaseURL != nil {
-			data["githubAppBaseURL"] = pulumi.String(*auth.GitHubApp.BaseURL)
-		}
-	}
-
-	return registerSecret(b.ctx, b.name+"-git", object{namespace: *b.g.Namespace, name: fluxObject}, data, b.after(before...)...)
-}
-
 // sopsSecret registers the key that decrypts the repository's secrets; nil when there is none.
 func (b *fluxBuilder) sopsSecret(f *FluxBootstrap, kept *AgeKey, before []pulumi.Resource) (pulumi.Resource, error) {
 	f.AgeRecipient = pulumi.String("").ToStringOutput()

@@ -5,126 +5,154 @@ package components
 
 import (
 	"fmt"
+	"slices"
 
+	"github.com/pulumi/pulumi-kubernetes/sdk/v4/go/kubernetes"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
-	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/internal/gitops"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// gitOpsBuilder registers the children of a component that hands a cluster to git.
+// AddGitOpsDayZero adds the GitOps controller to the manifests that Talos applies at bootstrap, where
+// the settings ask for that (Flux's method inline, Argo CD's dayZero). Pass what it returns to
+// [NewTalosCluster]. Any other configuration comes back as it is.
+func AddGitOpsDayZero(cfg spec.Config) (spec.Config, error) {
+	return gitops.DayZero(cfg) //nolint:wrapcheck // names the setting
+}
+
+// gitOpsStart is what the components of Flux and Argo CD begin with.
+type gitOpsStart struct {
+	token, name string
+	component   pulumi.ComponentResource
+	provider    string
+	clusterName string
+	kubeconfig  pulumi.StringInput
+	cluster     pulumi.Resource
+	settings    spec.GitOps
+	charts      ChartCache
+}
+
+// gitOpsBuilder registers the children of a component that installs a GitOps controller.
 type gitOpsBuilder struct {
-	ctx    *pulumi.Context
-	name   string
-	g      spec.GitOps
-	charts ChartCache
-	into   []pulumi.ResourceOption
+	ctx               *pulumi.Context
+	name, clusterName string
+	g                 spec.GitOps
+	charts            ChartCache
+	values            map[string]any
+	into              []pulumi.ResourceOption
 	// outside are the options of what does not go with the cluster.
 	outside []pulumi.ResourceOption
 }
 
-// startGitOps registers the component itself, which goes with its cluster, and the provider that all
-// its children use.
-func startGitOps(
-	ctx *pulumi.Context, token, name string, component pulumi.ComponentResource,
-	clusterName string, kubeconfig pulumi.StringInput, cluster pulumi.Resource, g spec.GitOps, charts ChartCache,
-	opts []pulumi.ResourceOption,
-) (*gitOpsBuilder, error) {
+// startGitOps checks the settings, then registers the component itself, which goes with its cluster, and
+// the provider that all its children use.
+func startGitOps(ctx *pulumi.Context, s gitOpsStart, opts []pulumi.ResourceOption) (*gitOpsBuilder, error) {
+	s.settings.Provider = &s.provider
+	if err := gitops.Check(s.name, s.clusterName, s.settings, s.charts.Dir != ""); err != nil {
+		return nil, err //nolint:wrapcheck // says everything
+	}
+	g := gitops.WithDefaults(s.clusterName, s.settings)
+	values, err := gitops.Values(g)
+	if err != nil {
+		return nil, fmt.Errorf("GitOps %q: %w", s.name, err)
+	}
+
 	var outside []pulumi.ResourceOption
 	if given, err := pulumi.NewResourceOptions(opts...); err == nil && given.Parent != nil {
 		outside = append(outside, pulumi.Parent(given.Parent))
 	}
-	if cluster != nil {
-		opts = append(opts[:len(opts):len(opts)], pulumi.DeletedWith(cluster))
+	if s.cluster != nil {
+		opts = append(opts[:len(opts):len(opts)], pulumi.DeletedWith(s.cluster))
 	}
-	if err := ctx.RegisterComponentResource(token, name, component, opts...); err != nil {
-		return nil, fmt.Errorf("registering GitOps %q: %w", name, err)
+	if err := ctx.RegisterComponentResource(s.token, s.name, s.component, opts...); err != nil {
+		return nil, fmt.Errorf("registering GitOps %q: %w", s.name, err)
 	}
-	provider, err := NewKubernetesProvider(ctx, name+"-kubernetes", clusterName, kubeconfig, pulumi.Parent(component))
+	provider, err := NewKubernetesProvider(ctx, s.name+"-kubernetes", s.clusterName, s.kubeconfig, pulumi.Parent(s.component))
 	if err != nil {
 		return nil, err
 	}
 
 	return &gitOpsBuilder{
-		ctx: ctx, name: name, g: g, charts: charts, outside: outside, into: []pulumi.ResourceOption{pulumi.Parent(component), pulumi.Provider(provider)},
+		ctx: ctx, name: s.name, clusterName: s.clusterName, g: g, charts: s.charts, values: values, outside: outside,
+		into: []pulumi.ResourceOption{pulumi.Parent(s.component), pulumi.Provider(provider)},
 	}, nil
 }
 
-// after are the options of a child that comes after others.
+// after returns the options of a child that comes after others.
 func (b *gitOpsBuilder) after(before ...pulumi.Resource) []pulumi.ResourceOption {
 	return append(b.into[:len(b.into):len(b.into)], pulumi.DependsOn(before))
 }
 
-// kept are the options of a child that comes after others and stays in the cluster when nobody asks for
-// it any more.
+// kept returns the options of a child that comes after others and stays in the cluster when nobody asks
+// for it any more.
 func (b *gitOpsBuilder) kept(before ...pulumi.Resource) []pulumi.ResourceOption {
 	return append(b.after(before...), pulumi.RetainOnDelete(true))
 }
 
-// atDayZero says whether Talos installs the controller at bootstrap.
-func atDayZero(g spec.GitOps) bool {
-	if spec.Or(g.Provider, "") == argoProvider {
-		return spec.Or(g.DayZero, false)
+// namespace registers the controller's namespace where Talos has not made it, and returns what comes
+// before everything in it.
+func (b *gitOpsBuilder) namespace(after []pulumi.Resource) ([]pulumi.Resource, error) {
+	before := slices.Clone(after)
+	if gitops.AtDayZero(b.g) {
+		return before, nil
 	}
-
-	return spec.Or(g.Method, "") == "inline"
-}
-
-// validateGitOps checks what Flux and Argo CD have in common.
-func validateGitOps(name, clusterName string, g spec.GitOps, charts ChartCache) error {
-	var problems check.List
-	if clusterName == "" {
-		problems.Addf("clusterName", "is required")
-	}
-	if g.Chart.Digest != nil && charts.Dir == "" && !atDayZero(g) {
-		problems.Addf("chart.digest", "cannot be checked for a chart that the Kubernetes provider fetches: give Charts, or leave it out")
-	}
-	if g.Git.Auth != nil && spec.Or(g.Git.Auth.Type, "") == "ssh" && spec.Or(g.Git.Auth.KnownHosts, "") == "" {
-		problems.Addf("git.auth.knownHosts", "is required for ssh: the output of `ssh-keyscan` that you have checked")
-	}
-
-	return problems.Err("GitOps " + name) //nolint:wrapcheck // says everything
-}
-
-// gitOpsOrder puts the controller behind everything else that a cluster gets at day 0.
-const gitOpsOrder = 900
-
-// GitOpsDayZero adds the GitOps controller to what Talos applies at bootstrap, where the stack asks for
-// that: see [FluxDayZero] and [ArgoDayZero]. Any other configuration comes back as it is.
-func GitOpsDayZero(cfg spec.Config) (spec.Config, error) {
-	cfg, err := FluxDayZero(cfg)
+	namespace, err := namespaceObject(*b.g.Namespace).register(b.ctx, b.name+"-namespace", b.kept()...)
 	if err != nil {
-		return cfg, err
+		return nil, err
 	}
 
-	return ArgoDayZero(cfg)
+	return append(before, namespace), nil
 }
 
-// addDayZero adds a controller's chart as a release, and the objects that make it follow the repository
-// (YAML, none when empty) as the manifest sync, to a copy of the configuration.
-func addDayZero(cfg spec.Config, g spec.GitOps, release, values, sync, objects string) (spec.Config, error) {
-	cfg = spec.Clone(cfg)
-	if _, taken := cfg.Manifests.Charts[release]; taken {
-		return cfg, fmt.Errorf("manifests.charts.%s: gitops installs a chart of this name at day 0: choose another", release)
+// gitSecret registers the secret that the controller reads the repository with, nil when it needs none,
+// and returns the deploy key to allow, empty without an SSH key.
+func (b *gitOpsBuilder) gitSecret(before []pulumi.Resource) (pulumi.Resource, pulumi.StringOutput, error) {
+	publicKey := pulumi.String("").ToStringOutput()
+	wanted, needed := gitops.NewCredentials(b.clusterName, b.g)
+	if !needed {
+		return nil, publicKey, nil
 	}
-	if _, taken := cfg.Manifests.Inline[sync]; taken {
-		return cfg, fmt.Errorf("manifests.inline.%s: gitops has a manifest of this name at day 0: choose another", sync)
+	data := map[string]pulumi.StringInput{}
+	for field, value := range wanted.Data {
+		data[field] = pulumi.String(value)
 	}
-	if cfg.Manifests.Charts == nil {
-		cfg.Manifests.Charts = map[string]spec.DayZeroChart{}
+	if wanted.PrivateKey != "" {
+		key, err := deployKey(b.ctx, b.name+"-key", b.g.Git.Auth.PrivateKey, b.into[0])
+		if err != nil {
+			return nil, publicKey, err
+		}
+		publicKey, data[wanted.PrivateKey] = key.public, key.private
+		if wanted.PublicKey != "" {
+			data[wanted.PublicKey] = key.public
+		}
 	}
-	chart := g.Chart
-	chart.Values = spec.Ptr(spec.Text(values))
-	cfg.Manifests.Charts[release] = spec.DayZeroChart{
-		Chart: chart, Namespace: g.Namespace, CreateNamespace: spec.Ptr(true), Order: spec.Ptr(gitOpsOrder),
-	}
-	if objects == "" {
-		return cfg, nil
-	}
-	if cfg.Manifests.Inline == nil {
-		cfg.Manifests.Inline = map[string]spec.Manifest{}
-	}
-	cfg.Manifests.Inline[sync] = spec.Manifest{Order: spec.Ptr(gitOpsOrder + 1), Inline: spec.Ptr(spec.Text(objects))}
+	secret, err := registerSecret(b.ctx, b.name+"-git", object{
+		namespace: *b.g.Namespace, name: wanted.Name, labels: labels(wanted.Labels),
+	}, data, b.after(before...)...)
 
-	return cfg, nil
+	return secret, publicKey, err
+}
+
+// release registers the controller's chart.
+func (b *gitOpsBuilder) release(before []pulumi.Resource) (*helmRelease, error) {
+	return registerRelease(b.ctx, b.name+"-release", gitops.Release(b.g), *b.g.Namespace, b.charts, b.g.Chart, b.values,
+		b.after(before...)...)
+}
+
+// gitOpsObject returns an object in the form in which objects are registered here.
+func gitOpsObject(o gitops.Object) object {
+	return object{
+		apiVersion: o.APIVersion, kind: o.Kind, namespace: o.Namespace, name: o.Name,
+		fields: kubernetes.UntypedArgs{"spec": pulumi.ToMap(o.Spec)},
+	}
+}
+
+// labels returns labels as Pulumi takes them.
+func labels(given map[string]string) pulumi.StringMap {
+	if len(given) == 0 {
+		return nil
+	}
+
+	return pulumi.ToStringMap(given)
 }

@@ -205,11 +205,7 @@ func checkTalosCluster(
 		return nil, err //nolint:wrapcheck // says everything
 	}
 
-	withGitOps, err := GitOpsDayZero(cfg)
-	if err != nil {
-		return nil, fmt.Errorf("cluster %q: %w", name, err)
-	}
-	day := manifests.Input{Config: withGitOps, Charts: args.Charts, ReadFile: args.ReadFile}
+	day := manifests.Input{Config: cfg, Charts: args.Charts, ReadFile: args.ReadFile}
 	day, list, err := dayZero(ctx, day)
 	if err != nil {
 		return nil, fmt.Errorf("cluster %q: %w", name, err)

@@ -75,6 +75,19 @@ func TestProgramKnowsNoLab(t *testing.T) {
 	}
 }
 
+// TestCommandsWithoutStateLinkNoPulumi holds that what only reads a stack file builds in seconds.
+func TestCommandsWithoutStateLinkNoPulumi(t *testing.T) {
+	t.Parallel()
+
+	for _, pattern := range []string{"cmd/charts", "cmd/images", "internal/gitops"} {
+		for pkg, deps := range list(t, pattern, `{{.ImportPath}} {{join .Deps " "}}`) {
+			for _, dep := range deps {
+				assert.Falsef(t, strings.HasPrefix(dep, "github.com/pulumi/"), "%s must not pull in %s", pkg, dep)
+			}
+		}
+	}
+}
+
 // list runs go list and returns, by package, the words that follow its path.
 func list(t *testing.T, pattern, format string) map[string][]string {
 	t.Helper()

@@ -18,7 +18,7 @@ import (
 	"strings"
 
 	"github.com/talos-proxmox/talos-proxmox/cmd/internal/stackfile"
-	"github.com/talos-proxmox/talos-proxmox/components"
+	"github.com/talos-proxmox/talos-proxmox/internal/gitops"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -39,7 +39,7 @@ func run(ctx context.Context, dir string, names []string, out io.Writer) error {
 			return err
 		}
 	}
-	cache := stackfile.Cache(dir, true)
+	cache := stackfile.Cache(dir)
 	seen := map[string]bool{}
 	var errs []error
 	for _, name := range names {
@@ -49,7 +49,7 @@ func run(ctx context.Context, dir string, names []string, out io.Writer) error {
 
 			continue
 		}
-		cfg, err := components.GitOpsDayZero(s.Config)
+		cfg, err := gitops.DayZero(s.Config)
 		if err != nil {
 			errs = append(errs, err)
 

@@ -19,8 +19,8 @@ import (
 	"time"
 
 	"github.com/talos-proxmox/talos-proxmox/cmd/internal/stackfile"
-	"github.com/talos-proxmox/talos-proxmox/components"
 	"github.com/talos-proxmox/talos-proxmox/internal/airgap"
+	"github.com/talos-proxmox/talos-proxmox/internal/gitops"
 	"github.com/talos-proxmox/talos-proxmox/internal/manifests"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
@@ -44,7 +44,7 @@ func run(ctx context.Context, dir, name string, strict bool, out io.Writer) erro
 	if name == "" {
 		return errors.New("name a stack: go run ./cmd/images STACK")
 	}
-	pulls, notes, err := list(ctx, dir, name, stackfile.Cache(dir, true))
+	pulls, notes, err := list(ctx, dir, name, stackfile.Cache(dir))
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func list(ctx context.Context, dir, name string, charts manifests.Cache) ([]airg
 	if err != nil {
 		return nil, nil, err
 	}
-	cfg, err := components.GitOpsDayZero(s.Config)
+	cfg, err := gitops.DayZero(s.Config)
 	if err != nil {
 		return nil, nil, fmt.Errorf("stack %s: %w", name, err)
 	}

@@ -152,14 +152,14 @@ func (in Input) ciliumValues(settings spec.Cilium) (object, error) {
 		if in.Certificates == nil {
 			return nil, errors.New("Cilium's certificates are missing")
 		}
-		values = mergeValues(values, in.Certificates.values())
+		values = MergeValues(values, in.Certificates.values())
 	}
 	over, err := valuesOf(settings.Chart.Values)
 	if err != nil {
 		return nil, err
 	}
 
-	return mergeValues(values, over), nil
+	return MergeValues(values, over), nil
 }
 
 // apiServer is where Cilium reaches the Kubernetes API while it provides the services itself: the

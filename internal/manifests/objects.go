@@ -74,8 +74,9 @@ func valuesOf(t *spec.Text) (object, error) {
 	return values, nil
 }
 
-// mergeValues lays over onto base, maps key by key; a null takes a key away, as Helm has it.
-func mergeValues(base, over object) object {
+// MergeValues returns base with over laid onto it, key by key. A null stays, since Helm takes it as "without the
+// chart's default".
+func MergeValues(base, over object) object {
 	merged := object{}
 	for key, value := range base {
 		merged[key] = value
@@ -84,7 +85,7 @@ func mergeValues(base, over object) object {
 		below, isMap := value.(object)
 		under, wasMap := merged[key].(object)
 		if isMap && wasMap {
-			merged[key] = mergeValues(under, below)
+			merged[key] = MergeValues(under, below)
 
 			continue
 		}

@@ -72,7 +72,7 @@ func renderOnce(c *chart.Chart, r Release) (string, error) {
 	capabilities := chartutil.DefaultCapabilities.Copy()
 	capabilities.KubeVersion = *version
 	capabilities.APIVersions = append(slices.Clone(capabilities.APIVersions), r.APIs...)
-	values := mergeValues(object{}, r.Values)
+	values := MergeValues(object{}, r.Values)
 	if err := chartutil.ProcessDependenciesWithMerge(c, values); err != nil {
 		return "", fmt.Errorf("reading its dependencies: %w", err)
 	}

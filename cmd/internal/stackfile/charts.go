@@ -7,24 +7,18 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/talos-proxmox/talos-proxmox/components"
+	"github.com/talos-proxmox/talos-proxmox/internal/gitops"
 	"github.com/talos-proxmox/talos-proxmox/internal/manifests"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// Cache is the project's chart cache; fetch says whether it may be filled from the network.
-func Cache(dir string, fetch bool) manifests.Cache {
-	if fetch {
-		return components.ProjectCharts(dir)
-	}
+// Cache returns the project's chart cache, which is filled from the network.
+func Cache(dir string) manifests.Cache { return manifests.ProjectCache(dir, manifests.Fetch) }
 
-	return manifests.ProjectCache(dir, nil)
-}
-
-// Releases are the charts that the program installs once the cluster is ready, by name of the
+// Releases returns the charts that the program installs once the cluster is ready, by name of the
 // release: the GitOps controller's.
 func Releases(cfg spec.Config) map[string]spec.DayZeroChart {
-	chart, ok := components.GitOpsChart(cfg)
+	chart, ok := gitops.Chart(cfg)
 	if !ok {
 		return nil
 	}
@@ -32,7 +26,7 @@ func Releases(cfg spec.Config) map[string]spec.DayZeroChart {
 	return map[string]spec.DayZeroChart{spec.Or(chart.Name, ""): {Chart: chart, Namespace: cfg.GitOps.Namespace}}
 }
 
-// Charts are all charts of a stack: the pod network's, those of day 0 and those of later releases.
+// Charts returns all charts of a stack: the pod network's, those of day 0 and those of later releases.
 func Charts(cfg spec.Config) []spec.Chart {
 	var all []spec.Chart
 	if cfg.UsesCilium() && spec.Or(spec.Or(cfg.CNI.Cilium, spec.Cilium{}).Install, "chart") == "chart" {

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package gitops
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/talos-proxmox/talos-proxmox/spec"
+)
+
+// The values of gitops.provider.
+const (
+	None   = "none"
+	Flux   = "flux"
+	ArgoCD = "argocd"
+)
+
+// The values of gitops.method, by which Flux is installed.
+const (
+	methodOperator = "operator"
+	methodInline   = "inline"
+)
+
+const (
+	// FluxChartRepository holds Flux's community chart.
+	FluxChartRepository = "https://fluxcd-community.github.io/helm-charts"
+	// FluxChartVersion is the version of the community chart (Flux v2.8) when none is asked for.
+	FluxChartVersion = "2.18.2"
+	// FluxOperatorRepository holds the Flux operator's chart.
+	FluxOperatorRepository = "oci://ghcr.io/controlplaneio-fluxcd/charts"
+	// FluxOperatorVersion is the version of the operator's chart when none is asked for.
+	FluxOperatorVersion = "0.58.1"
+	// FluxVersion is the Flux that the operator installs when none is asked for.
+	FluxVersion = "2.x"
+	// FluxRegistry holds the controllers' images.
+	FluxRegistry = "ghcr.io/fluxcd"
+	// ArgoChartRepository holds Argo CD's chart.
+	ArgoChartRepository = "https://argoproj.github.io/argo-helm"
+	// ArgoChartVersion is the version of the chart (Argo CD v3.4) when none is asked for.
+	ArgoChartVersion = "10.1.1"
+)
+
+// The names of the Helm releases; the names of what a chart makes begin with them.
+const (
+	fluxRelease         = "flux2"
+	fluxOperatorRelease = "flux-operator"
+	argoRelease         = "argocd"
+)
+
+// WithDefaults returns g with everything filled in that was left out, for the provider that g names.
+func WithDefaults(clusterName string, g spec.GitOps) spec.GitOps {
+	g = spec.Config{Cluster: spec.Cluster{Name: &clusterName}, GitOps: g}.WithDefaults().GitOps
+	set := func(p **string, v string) {
+		if *p == nil {
+			*p = &v
+		}
+	}
+	switch {
+	case spec.Or(g.Provider, None) == ArgoCD:
+		set(&g.Chart.Version, ArgoChartVersion)
+	case IsOperator(g):
+		set(&g.Chart.Repository, FluxOperatorRepository)
+		set(&g.Chart.Name, "flux-operator")
+		set(&g.Chart.Version, FluxOperatorVersion)
+		set(&g.Version, FluxVersion)
+	case spec.Or(g.Provider, None) == Flux:
+		set(&g.Chart.Repository, FluxChartRepository)
+		set(&g.Chart.Name, "flux2")
+		set(&g.Chart.Version, FluxChartVersion)
+	}
+
+	return g
+}
+
+// IsOperator reports whether Flux is installed by the Flux operator.
+func IsOperator(g spec.GitOps) bool {
+	return spec.Or(g.Provider, None) == Flux && spec.Or(g.Method, "") == methodOperator
+}
+
+// AtDayZero reports whether Talos installs the controller at bootstrap.
+func AtDayZero(g spec.GitOps) bool {
+	switch spec.Or(g.Provider, None) {
+	case ArgoCD:
+		return spec.Or(g.DayZero, false)
+	case Flux:
+		return spec.Or(g.Method, "") == methodInline
+	default:
+		return false
+	}
+}
+
+// Release returns the name of the Helm release that installs the controller.
+func Release(g spec.GitOps) string {
+	switch {
+	case spec.Or(g.Provider, None) == ArgoCD:
+		return argoRelease
+	case IsOperator(g):
+		return fluxOperatorRelease
+	default:
+		return fluxRelease
+	}
+}
+
+// fluxControllers are Flux's controllers and what the community chart calls them.
+func fluxControllers() map[string]string {
+	return map[string]string{
+		"source-controller":           "sourceController",
+		"kustomize-controller":        "kustomizeController",
+		"helm-controller":             "helmController",
+		"notification-controller":     "notificationController",
+		"image-reflector-controller":  "imageReflectionController",
+		"image-automation-controller": "imageAutomationController",
+	}
+}
+
+// fluxValues returns the chart's values that follow from the settings.
+func fluxValues(g spec.GitOps) map[string]any {
+	values := map[string]any{}
+	if IsOperator(g) {
+		return values
+	}
+	// The kinds stay when the release goes: with them would go every object of theirs, and with those,
+	// as long as a controller still runs, everything that they applied.
+	values["crds"] = map[string]any{"annotations": map[string]any{"helm.sh/resource-policy": "keep"}}
+	for component, key := range fluxControllers() {
+		settings := map[string]any{}
+		if len(g.Components) > 0 {
+			settings["create"] = slices.Contains(g.Components, component)
+		}
+		if g.Registry != nil {
+			settings["image"] = strings.TrimSuffix(*g.Registry, "/") + "/" + component
+		}
+		if len(settings) > 0 {
+			values[key] = settings
+		}
+	}
+
+	return values
+}
