@@ -10,7 +10,8 @@ import (
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
-	"github.com/talos-proxmox/talos-proxmox/internal/operations"
+	"github.com/talos-proxmox/talos-proxmox/internal/cluster"
+	"github.com/talos-proxmox/talos-proxmox/internal/health"
 )
 
 // configurationApplyType is the provider's resource that brings a node its configuration.
@@ -18,7 +19,7 @@ const configurationApplyType = "talos:machine/configurationApply:ConfigurationAp
 
 // sayWhereToLook tells, when a node's configuration could not be brought to it, what to look at: the
 // provider's error has an address and no name, and does not know of the machine.
-func sayWhereToLook(ctx *pulumi.Context, args *pulumi.ErrorHookArgs, m operations.Member) {
+func sayWhereToLook(ctx *pulumi.Context, args *pulumi.ErrorHookArgs, m cluster.Member) {
 	if !strings.Contains(string(args.URN), configurationApplyType+"::") {
 		return
 	}
@@ -30,7 +31,7 @@ func sayWhereToLook(ctx *pulumi.Context, args *pulumi.ErrorHookArgs, m operation
 
 // whereToLook says what to look at when a node did not take its configuration because it was not there;
 // empty when it was and refused it.
-func whereToLook(m operations.Member, errs []string) string {
+func whereToLook(m cluster.Member, errs []string) string {
 	gone := slices.ContainsFunc(errs, func(e string) bool {
 		return strings.Contains(e, "code = Unavailable") || strings.Contains(e, "code = DeadlineExceeded") ||
 			strings.Contains(e, "context deadline exceeded")
@@ -39,5 +40,5 @@ func whereToLook(m operations.Member, errs []string) string {
 		return ""
 	}
 
-	return fmt.Sprintf("node %s did not take its configuration\n  look at: %s", m, operations.WhyNoAnswer(m))
+	return fmt.Sprintf("node %s did not take its configuration\n  look at: %s", m, health.UnreachableHint(m))
 }

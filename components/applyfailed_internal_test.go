@@ -8,13 +8,13 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/talos-proxmox/talos-proxmox/internal/operations"
+	"github.com/talos-proxmox/talos-proxmox/internal/cluster"
 )
 
 func TestAnApplyThatFindsNobodySaysWhereToLook(t *testing.T) {
 	t.Parallel()
 
-	node := operations.Member{Name: "ctrl-00", Address: "10.200.5.1", ControlPlane: true}
+	node := cluster.Member{Name: "ctrl-00", Address: "10.200.5.1", ControlPlane: true}
 	look := "node ctrl-00 (10.200.5.1) did not take its configuration\n" +
 		"  look at: the console of ctrl-00; is it powered on, is 10.200.5.1 its address, is port 50000 reachable from here? " +
 		"`pulumi up --refresh` starts a VM of the stack that is off"

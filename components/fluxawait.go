@@ -14,8 +14,9 @@ import (
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
+	"github.com/talos-proxmox/talos-proxmox/internal/cluster"
 	"github.com/talos-proxmox/talos-proxmox/internal/gitops"
-	"github.com/talos-proxmox/talos-proxmox/internal/operations"
+	"github.com/talos-proxmox/talos-proxmox/internal/kubeapply"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -33,12 +34,12 @@ func (b *fluxBuilder) await(kubeconfig pulumi.StringInput, key pulumi.StringOutp
 		if err != nil {
 			return err
 		}
-		api, err := operations.OpenObjects(text)
+		api, err := kubeapply.OpenObjects(text)
 		if err != nil {
 			return err
 		}
 
-		return operations.WaitFollowed(b.ctx.Context(), api, followed, operations.DefaultPatience(timeout), reportTo(b.ctx, args.URN))
+		return kubeapply.WaitFluxSync(b.ctx.Context(), api, followed, cluster.DefaultPollOptions(timeout), reportTo(b.ctx, args.URN))
 	})
 	if err != nil {
 		return err
@@ -60,12 +61,12 @@ func (b *fluxBuilder) await(kubeconfig pulumi.StringInput, key pulumi.StringOutp
 }
 
 // followed is what Flux has to be content with.
-func (b *fluxBuilder) followed() operations.Following {
+func (b *fluxBuilder) followed() kubeapply.FluxSync {
 	at := func(api, kind string) string {
 		return fmt.Sprintf("/apis/%s/namespaces/%s/%s", api, *b.g.Namespace, kind)
 	}
 
-	return operations.Following{
+	return kubeapply.FluxSync{
 		Repository:     at(gitops.GitRepositoryVersion, "gitrepositories") + "/" + gitops.FluxObject,
 		Kustomizations: at(gitops.KustomizationVersion, "kustomizations"), Name: gitops.FluxObject,
 	}

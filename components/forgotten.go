@@ -11,7 +11,9 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
-	"github.com/talos-proxmox/talos-proxmox/internal/operations"
+	"github.com/talos-proxmox/talos-proxmox/internal/cluster"
+	"github.com/talos-proxmox/talos-proxmox/internal/rollout"
+	"github.com/talos-proxmox/talos-proxmox/internal/talosapi"
 )
 
 // forgottenInterval is how often a node that is waited for is asked whether it waits for a
@@ -21,14 +23,14 @@ const forgottenInterval = 10 * time.Second
 // mindForgotten gives nodes their configuration again which died before they had it on their disks,
 // while somebody waits for them: their resource says that they have it. Only nodes that were never seen
 // to run count; a machine that was wiped on purpose is not configured behind its owner's back.
-func (c *TalosCluster) mindForgotten(ctx *pulumi.Context, urn pulumi.URN, members []operations.Member) (stop func()) {
+func (c *TalosCluster) mindForgotten(ctx *pulumi.Context, urn pulumi.URN, members []cluster.Member) (stop func()) {
 	watching, cancel := context.WithCancel(ctx.Context())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		operations.Forgotten{
+		rollout.ConfigReapplier{
 			Members: members, Interval: forgottenInterval, Report: reportTo(ctx, urn),
-			Waits: operations.InMaintenance, Apply: operations.Configure,
+			InMaintenance: talosapi.InMaintenance, Apply: talosapi.Configure,
 			Config: func(node string) (string, bool) {
 				text, known := c.configs.Load(node)
 				if !known {
@@ -48,14 +50,14 @@ func (c *TalosCluster) mindForgotten(ctx *pulumi.Context, urn pulumi.URN, member
 }
 
 // unseen are the members of which the ready gate did not say before that they run.
-func unseen(members []operations.Member, was resource.PropertyMap) []operations.Member {
+func unseen(members []cluster.Member, was resource.PropertyMap) []cluster.Member {
 	input := was["input"]
 	if !input.IsObject() || !input.ObjectValue()["nodes"].IsObject() {
 		return members
 	}
 	seen := input.ObjectValue()["nodes"].ObjectValue()
 
-	return slices.DeleteFunc(slices.Clone(members), func(m operations.Member) bool {
+	return slices.DeleteFunc(slices.Clone(members), func(m cluster.Member) bool {
 		_, ran := seen[resource.PropertyKey(m.Name)]
 
 		return ran

@@ -11,8 +11,9 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
+	"github.com/talos-proxmox/talos-proxmox/internal/cluster"
 	"github.com/talos-proxmox/talos-proxmox/internal/gitops"
-	"github.com/talos-proxmox/talos-proxmox/internal/operations"
+	"github.com/talos-proxmox/talos-proxmox/internal/kubeapply"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -85,12 +86,12 @@ func releaseInstance(ctx *pulumi.Context, known *lateText, namespace string, rep
 	if err != nil {
 		return err
 	}
-	api, err := operations.OpenObjects(kubeconfig)
+	api, err := kubeapply.OpenObjects(kubeconfig)
 	if err != nil {
 		return err
 	}
 	path := "/apis/" + gitops.FluxInstanceVersion + "/namespaces/" + namespace + "/fluxinstances/" + gitops.FluxInstanceName
-	if err := operations.DeleteAndWait(ctx.Context(), api, path, operations.DefaultPatience(instanceTimeout), report); err != nil {
+	if err := kubeapply.DeleteAndWait(ctx.Context(), api, path, cluster.DefaultPollOptions(instanceTimeout), report); err != nil {
 		return errors.Join(errors.New("taking the Flux operator's Flux away"), err)
 	}
 

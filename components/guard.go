@@ -11,7 +11,8 @@ import (
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
-	"github.com/talos-proxmox/talos-proxmox/internal/operations"
+	"github.com/talos-proxmox/talos-proxmox/internal/cluster"
+	"github.com/talos-proxmox/talos-proxmox/internal/rollout"
 )
 
 // Guard returns hooks for the machine of a node: an edit that reboots it waits for its turn, since the
@@ -19,7 +20,7 @@ import (
 // next one gets its turn when the node is back. Machines with these hooks must depend on the secrets.
 // Call it once for each node.
 func (s *TalosSecrets) Guard(ctx *pulumi.Context, node string) (*pulumi.ResourceHookBinding, error) {
-	at := slices.IndexFunc(s.access.cluster.Members, func(m operations.Member) bool { return m.Name == node })
+	at := slices.IndexFunc(s.access.cluster.Members, func(m cluster.Member) bool { return m.Name == node })
 	if at < 0 {
 		return nil, fmt.Errorf("the cluster has no node %q", node)
 	}
@@ -43,7 +44,7 @@ func (s *TalosSecrets) Guard(ctx *pulumi.Context, node string) (*pulumi.Resource
 	}, nil
 }
 
-func (s *TalosSecrets) enter(ctx *pulumi.Context, m operations.Member) pulumi.ResourceHookFunction {
+func (s *TalosSecrets) enter(ctx *pulumi.Context, m cluster.Member) pulumi.ResourceHookFunction {
 	return func(args *pulumi.ResourceHookArgs) error {
 		if !VMEditReboots(args.OldInputs, args.NewInputs) {
 			return nil
@@ -55,14 +56,14 @@ func (s *TalosSecrets) enter(ctx *pulumi.Context, m operations.Member) pulumi.Re
 		if !look.Lives(ctx.Context()) {
 			return nil
 		}
-		waiting, cancel := context.WithTimeout(ctx.Context(), time.Duration(len(look.Cluster.Members))*2*look.Patience.Timeout)
+		waiting, cancel := context.WithTimeout(ctx.Context(), time.Duration(len(look.Cluster.Members))*2*look.Poll.Timeout)
 		defer cancel()
 
 		return s.gate.Enter(waiting, m, look.Before(m)) //nolint:wrapcheck // names the node
 	}
 }
 
-func (s *TalosSecrets) leave(ctx *pulumi.Context, m operations.Member) pulumi.ResourceHookFunction {
+func (s *TalosSecrets) leave(ctx *pulumi.Context, m cluster.Member) pulumi.ResourceHookFunction {
 	return func(args *pulumi.ResourceHookArgs) error {
 		look, err := s.look(ctx, args.URN)
 		if err != nil {
@@ -73,18 +74,18 @@ func (s *TalosSecrets) leave(ctx *pulumi.Context, m operations.Member) pulumi.Re
 	}
 }
 
-func (s *TalosSecrets) look(ctx *pulumi.Context, urn pulumi.URN) (operations.Look, error) {
+func (s *TalosSecrets) look(ctx *pulumi.Context, urn pulumi.URN) (rollout.HealthChecker, error) {
 	remote, err := s.access.openLiving(ctx.Context(), reportTo(ctx, urn))
 	if err != nil {
-		return operations.Look{}, err
+		return rollout.HealthChecker{}, err
 	}
 
 	// Machines come before the members that leave, and beside those that join.
-	cluster := s.access.cluster
-	cluster.Leaving, cluster.Joining = true, true
+	wanted := s.access.cluster
+	wanted.Leaving, wanted.Joining = true, true
 
-	return operations.Look{
-		Access: remote, Cluster: cluster, Report: reportTo(ctx, urn),
-		Patience: operations.DefaultPatience(duration(s.config.Lifecycle.ReadyTimeout, 15*time.Minute)),
+	return rollout.HealthChecker{
+		Access: remote, Cluster: wanted, Report: reportTo(ctx, urn),
+		Poll: cluster.DefaultPollOptions(duration(s.config.Lifecycle.ReadyTimeout, 15*time.Minute)),
 	}, nil
 }

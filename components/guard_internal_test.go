@@ -10,7 +10,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	"github.com/stretchr/testify/assert"
 
-	"github.com/talos-proxmox/talos-proxmox/internal/operations"
+	"github.com/talos-proxmox/talos-proxmox/internal/cluster"
 )
 
 func TestRefuseTalosStep(t *testing.T) {
@@ -39,9 +39,9 @@ func TestLeavingMembersAreThoseThatTheClusterHasNoMore(t *testing.T) {
 		"ctrl-01": map[string]any{"address": "10.0.0.2", "hostname": "one", "role": "controlplane"},
 		"work-00": map[string]any{"address": "10.0.0.3", "hostname": "work-00", "role": "worker"},
 	}})
-	now := operations.Cluster{Members: []operations.Member{{Name: "ctrl-00"}, {Name: "ctrl-02"}}}
+	now := cluster.Cluster{Members: []cluster.Member{{Name: "ctrl-00"}, {Name: "ctrl-02"}}}
 
-	assert.Equal(t, []operations.Member{
+	assert.Equal(t, []cluster.Member{
 		{Name: "ctrl-01", Hostname: "one", Address: "10.0.0.2", ControlPlane: true},
 		{Name: "work-00", Hostname: "work-00", Address: "10.0.0.3"},
 	}, leavingMembers(was, now))

@@ -11,15 +11,16 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
-	"github.com/talos-proxmox/talos-proxmox/internal/operations"
+	"github.com/talos-proxmox/talos-proxmox/internal/cluster"
+	"github.com/talos-proxmox/talos-proxmox/internal/rollout"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
 // guardApply are hooks for a node's configuration: one that makes the node reboot waits for its turn at
 // the gate, since the provider applies to all nodes at the same time. The node itself says, at up,
 // whether it would. A new node joins without a turn; what an earlier life of it left behind goes first.
-func (c *TalosCluster) guardApply(ctx *pulumi.Context, name string, m operations.Member) (*pulumi.ResourceHookBinding, error) {
-	var turn operations.Apply
+func (c *TalosCluster) guardApply(ctx *pulumi.Context, name string, m cluster.Member) (*pulumi.ResourceHookBinding, error) {
+	var turn rollout.Apply
 	enter, err := registerHook(ctx, TalosClusterType, name, "apply/"+m.Name, func(args *pulumi.ResourceHookArgs) error {
 		look, err := c.secrets.look(ctx, args.URN)
 		if err != nil {
@@ -56,7 +57,7 @@ func (c *TalosCluster) guardApply(ctx *pulumi.Context, name string, m operations
 			return err
 		}
 
-		return operations.Heal(ctx.Context(), look, m)
+		return rollout.Heal(ctx.Context(), look, m)
 	})
 	if err != nil {
 		return nil, err
@@ -77,7 +78,7 @@ func (c *TalosCluster) guardApply(ctx *pulumi.Context, name string, m operations
 
 // failHook closes the gate when a step fails whose node holds a turn, and says what to look at when the
 // step was a configuration that nobody was there to take.
-func (s *TalosSecrets) failHook(ctx *pulumi.Context, id string, m operations.Member) (*pulumi.ErrorHook, error) {
+func (s *TalosSecrets) failHook(ctx *pulumi.Context, id string, m cluster.Member) (*pulumi.ErrorHook, error) {
 	fail, err := ctx.RegisterErrorHook(id, func(args *pulumi.ErrorHookArgs) (bool, error) {
 		sayWhereToLook(ctx, args, m)
 		s.gate.Fail(m, errors.New(strings.Join(args.Errors, "; ")))

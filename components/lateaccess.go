@@ -11,12 +11,14 @@ import (
 	"sync"
 	"time"
 
-	"github.com/talos-proxmox/talos-proxmox/internal/operations"
+	"github.com/talos-proxmox/talos-proxmox/internal/cluster"
+	"github.com/talos-proxmox/talos-proxmox/internal/health"
+	"github.com/talos-proxmox/talos-proxmox/internal/talosapi"
 )
 
 // lateAccess opens a cluster's APIs with credentials that become known during the run.
 type lateAccess struct {
-	cluster operations.Cluster
+	cluster cluster.Cluster
 	known   chan struct{}
 
 	// where makes sure that it is said once a run how the nodes stand.
@@ -24,10 +26,10 @@ type lateAccess struct {
 
 	mu          sync.Mutex
 	talosconfig string
-	remote      *operations.Remote
+	remote      *talosapi.Remote
 }
 
-func newLateAccess(c operations.Cluster) *lateAccess {
+func newLateAccess(c cluster.Cluster) *lateAccess {
 	return &lateAccess{cluster: c, known: make(chan struct{})}
 }
 
@@ -46,7 +48,7 @@ func (a *lateAccess) set(talosconfig string) {
 const handOver = 30 * time.Second
 
 // open is the cluster's APIs, the same for the whole run.
-func (a *lateAccess) open(ctx context.Context) (*operations.Remote, error) {
+func (a *lateAccess) open(ctx context.Context) (*talosapi.Remote, error) {
 	timer := time.NewTimer(handOver)
 	defer timer.Stop()
 	select {
@@ -62,7 +64,7 @@ func (a *lateAccess) open(ctx context.Context) (*operations.Remote, error) {
 	if a.remote != nil {
 		return a.remote, nil
 	}
-	remote, err := operations.NewRemote(a.talosconfig, a.cluster)
+	remote, err := talosapi.NewRemote(a.talosconfig, a.cluster)
 	if err != nil {
 		return nil, fmt.Errorf("cluster %q: %w", a.cluster.Name, err)
 	}
@@ -74,8 +76,8 @@ func (a *lateAccess) open(ctx context.Context) (*operations.Remote, error) {
 // openLiving is the APIs of a cluster that is about to be changed. Whoever opens it first in a run says
 // how the nodes stand, those that leave too, where an earlier run has left them apart.
 func (a *lateAccess) openLiving(
-	ctx context.Context, report func(string), leaving ...operations.Member,
-) (*operations.Remote, error) {
+	ctx context.Context, report func(string), leaving ...cluster.Member,
+) (*talosapi.Remote, error) {
 	remote, err := a.open(ctx)
 	if err != nil {
 		return nil, err
@@ -83,7 +85,7 @@ func (a *lateAccess) openLiving(
 	a.where.Do(func() {
 		c := a.cluster
 		c.Members = append(slices.Clone(c.Members), leaving...)
-		operations.SayWhere(ctx, remote, c, operations.DefaultPatience(0), report)
+		health.ReportStatus(ctx, remote, c, cluster.DefaultPollOptions(0), report)
 	})
 
 	return remote, nil

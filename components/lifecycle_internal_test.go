@@ -9,15 +9,15 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/talos-proxmox/talos-proxmox/internal/operations"
+	"github.com/talos-proxmox/talos-proxmox/internal/rollout"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
 func TestDrainsAsTheLifecycleSays(t *testing.T) {
 	t.Parallel()
 
-	assert.Equal(t, operations.Drain{Timeout: 10 * time.Minute, Interval: 5 * time.Second}, drainOf(spec.Lifecycle{}))
-	assert.Equal(t, operations.Drain{Timeout: time.Minute, Force: true, Interval: 5 * time.Second}, drainOf(spec.Lifecycle{
+	assert.Equal(t, rollout.Drain{Timeout: 10 * time.Minute, Interval: 5 * time.Second}, drainOf(spec.Lifecycle{}))
+	assert.Equal(t, rollout.Drain{Timeout: time.Minute, Force: true, Interval: 5 * time.Second}, drainOf(spec.Lifecycle{
 		DrainTimeout: spec.Ptr(spec.Duration(time.Minute)), DrainPolicy: spec.Ptr("force"),
 	}))
 }

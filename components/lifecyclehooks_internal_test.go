@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/machineconfig"
-	"github.com/talos-proxmox/talos-proxmox/internal/operations"
 	"github.com/talos-proxmox/talos-proxmox/internal/pulumitest"
+	"github.com/talos-proxmox/talos-proxmox/internal/rollout"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -41,7 +41,7 @@ func runHook(
 
 	access := newLateAccess(clusterOf(cfg))
 	access.set(talosconfig)
-	c := &TalosCluster{config: cfg, secrets: &TalosSecrets{name: "test", config: cfg, access: access, gate: operations.NewGate(1)}}
+	c := &TalosCluster{config: cfg, secrets: &TalosSecrets{name: "test", config: cfg, access: access, gate: rollout.NewGate(1)}}
 	var found error
 	require.NoError(t, (&pulumitest.Recorder{}).Run(false, func(ctx *pulumi.Context) error {
 		found = hook(c, ctx)(&pulumi.ResourceHookArgs{URN: "urn:pulumi:s::p::t::n"})

@@ -11,8 +11,8 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
-	"github.com/talos-proxmox/talos-proxmox/internal/hardware"
 	"github.com/talos-proxmox/talos-proxmox/internal/rules"
+	nodevm "github.com/talos-proxmox/talos-proxmox/internal/vm"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -137,7 +137,7 @@ func (b *nodeBuilder) build() error {
 func (b *nodeBuilder) options(before []pulumi.Resource) []pulumi.ResourceOption {
 	a := b.args
 	ignored := ignoredDisks(a.Node)
-	if hardware.ARM(a.Image) {
+	if nodevm.ARM(a.Image) {
 		// There is no CD drive, which the provider would add, in a way that Proxmox VE refuses.
 		ignored = append(ignored, "cdrom")
 	}

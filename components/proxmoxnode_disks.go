@@ -9,8 +9,8 @@ import (
 	"github.com/muhlba91/pulumi-proxmoxve/sdk/v6/go/proxmoxve/vm"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
-	"github.com/talos-proxmox/talos-proxmox/internal/hardware"
 	"github.com/talos-proxmox/talos-proxmox/internal/image"
+	nodevm "github.com/talos-proxmox/talos-proxmox/internal/vm"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -45,7 +45,7 @@ func (b *nodeBuilder) holder(guard pulumi.Resource) (*vm.VirtualMachine, map[str
 	n := b.args.Node
 	disks, at := vm.VirtualMachineDiskArray{}, map[string]int{}
 	var kept []spec.Disk
-	for i, data := range hardware.KeptDisks(n) {
+	for i, data := range nodevm.KeptDisks(n) {
 		disks = append(disks, disk(data.Disk))
 		kept, at[data.Name] = append(kept, data.Disk), i
 	}
@@ -104,7 +104,7 @@ func ignoredDisks(n spec.NamedNode) []string {
 func unlimited(disks []spec.Disk) []string {
 	var paths []string
 	for i, d := range disks {
-		if !hardware.Limited(d) {
+		if !nodevm.Limited(d) {
 			paths = append(paths, fmt.Sprintf("disks[%d].speed", i))
 		}
 	}
@@ -127,7 +127,7 @@ func disk(d spec.Disk) vm.VirtualMachineDiskArgs {
 		Replicate:   pulumi.Bool(*d.Replicate),
 		Serial:      pulumi.StringPtrFromPtr(d.Serial),
 	}
-	if s := d.Speed; hardware.Limited(d) {
+	if s := d.Speed; nodevm.Limited(d) {
 		args.Speed = vm.VirtualMachineDiskSpeedArgs{
 			Read:           pulumi.IntPtrFromPtr(s.Read),
 			ReadBurstable:  pulumi.IntPtrFromPtr(s.ReadBurst),

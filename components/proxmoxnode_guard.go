@@ -12,7 +12,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
-	"github.com/talos-proxmox/talos-proxmox/internal/hardware"
+	"github.com/talos-proxmox/talos-proxmox/internal/vm"
 )
 
 // guard registers what of the VM cannot be edited in place, upstream of the VM. Its hook is the only
@@ -34,7 +34,7 @@ func (b *nodeBuilder) guard() (*pulumi.Stash, error) {
 		return nil, err
 	}
 
-	now := hardware.IdentityOf(b.args.Node, b.args.Image, b.args.Lifecycle.Replace[node])
+	now := vm.IdentityOf(b.args.Node, b.args.Image, b.args.Lifecycle.Replace[node])
 	input, err := stashInput(now)
 	if err != nil {
 		return nil, fmt.Errorf("recording the VM's identity: %w", err)
@@ -63,13 +63,13 @@ func RefuseVMEdit(node string, was, now resource.PropertyMap, allowed []string) 
 		return fmt.Errorf("reading what node %q is to be: %w", node, err)
 	}
 	var l check.List
-	hardware.Refuse(node, before, after, allowed, &l)
+	vm.Refuse(node, before, after, allowed, &l)
 
 	return l.Err(fmt.Sprintf("node %q: the edit is refused", node))
 }
 
 // stashInput is the identity as a value of Pulumi's.
-func stashInput(id hardware.Identity) (pulumi.Input, error) {
+func stashInput(id vm.Identity) (pulumi.Input, error) {
 	plain, err := plainValue(id)
 	if err != nil {
 		return nil, err
@@ -93,8 +93,8 @@ func plainValue(v any) (map[string]any, error) {
 }
 
 // stashed is the identity in the inputs of a Stash.
-func stashed(inputs resource.PropertyMap) (hardware.Identity, error) {
-	var id hardware.Identity
+func stashed(inputs resource.PropertyMap) (vm.Identity, error) {
+	var id vm.Identity
 	text, err := json.Marshal(inputs["input"].Mappable())
 	if err != nil {
 		return id, err

@@ -11,8 +11,8 @@ import (
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
-	"github.com/talos-proxmox/talos-proxmox/internal/operations"
 	"github.com/talos-proxmox/talos-proxmox/internal/proxmox"
+	"github.com/talos-proxmox/talos-proxmox/internal/talosapi"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -67,7 +67,7 @@ func (b *nodeBuilder) clearLeftover(args *pulumi.ResourceHookArgs) error {
 			calling, cancel := context.WithTimeout(ctx, 5*time.Second)
 			defer cancel()
 
-			return operations.InMaintenance(calling, address)
+			return talosapi.InMaintenance(calling, address)
 		},
 	}.Clear(b.ctx.Context(), wanted)
 	if err != nil {

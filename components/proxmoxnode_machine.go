@@ -12,8 +12,8 @@ import (
 	"github.com/muhlba91/pulumi-proxmoxve/sdk/v6/go/proxmoxve/vm"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
-	"github.com/talos-proxmox/talos-proxmox/internal/hardware"
 	"github.com/talos-proxmox/talos-proxmox/internal/image"
+	nodevm "github.com/talos-proxmox/talos-proxmox/internal/vm"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -37,7 +37,7 @@ func (b *nodeBuilder) machine(disks vm.VirtualMachineDiskArray, devices passthro
 
 		Acpi:             pulumi.Bool(*n.ACPI),
 		Bios:             pulumi.String(*n.BIOS),
-		Machine:          pulumi.String(hardware.Chipset(n, b.args.Image)),
+		Machine:          pulumi.String(nodevm.Chipset(n, b.args.Image)),
 		ScsiHardware:     pulumi.String(*n.SCSIHardware),
 		TabletDevice:     pulumi.Bool(*n.Tablet),
 		KvmArguments:     pulumi.StringPtrFromPtr(n.KVMArguments),
@@ -55,7 +55,7 @@ func (b *nodeBuilder) machine(disks vm.VirtualMachineDiskArray, devices passthro
 		NetworkDevices: networkDevices(n),
 		Initialization: b.initialization(),
 
-		BootOrders: pulumi.ToStringArray(hardware.BootOrder(n, b.args.Image)),
+		BootOrders: pulumi.ToStringArray(nodevm.BootOrder(n, b.args.Image)),
 		Cdrom:      b.cdrom(),
 		Disks:      disks,
 		EfiDisk:    efiDisk(n),
@@ -72,16 +72,16 @@ func (b *nodeBuilder) machine(disks vm.VirtualMachineDiskArray, devices passthro
 // drive is there, empty, with a disk image too: the provider cannot take one away, and keeps wanting to
 // add one that is not said. ARM machines have no IDE.
 func (b *nodeBuilder) cdrom() vm.VirtualMachineCdromPtrInput {
-	if hardware.ARM(b.args.Image) {
+	if nodevm.ARM(b.args.Image) {
 		return nil
 	}
 	cd := vm.VirtualMachineCdromArgs{
 		Enabled:   pulumi.Bool(true),
-		Interface: pulumi.String(hardware.CDInterface),
+		Interface: pulumi.String(nodevm.CDInterface),
 		FileId:    b.args.ImageFileID.ToStringOutput().ToStringPtrOutput(),
 	}
 	if !image.ISO(b.args.Image) || !*b.args.Node.CDROM {
-		cd.FileId = pulumi.String(hardware.EmptyCD)
+		cd.FileId = pulumi.String(nodevm.EmptyCD)
 	}
 
 	return cd
@@ -100,7 +100,7 @@ func tags(cluster spec.Cluster, n spec.NamedNode) []string {
 
 func cpu(n spec.NamedNode, img spec.Image) vm.VirtualMachineCpuArgs {
 	args := vm.VirtualMachineCpuArgs{
-		Type:     pulumi.String(hardware.CPUType(n, img)),
+		Type:     pulumi.String(nodevm.CPUType(n, img)),
 		Cores:    pulumi.Int(*n.CPU),
 		Sockets:  pulumi.Int(*n.Sockets),
 		Units:    pulumi.Int(*n.CPUUnits),
@@ -111,7 +111,7 @@ func cpu(n spec.NamedNode, img spec.Image) vm.VirtualMachineCpuArgs {
 	if len(n.CPUFlags) > 0 {
 		args.Flags = pulumi.ToStringArray(n.CPUFlags)
 	}
-	if hardware.ARM(img) {
+	if nodevm.ARM(img) {
 		args.Architecture = pulumi.String("aarch64")
 	}
 

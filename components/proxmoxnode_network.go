@@ -10,7 +10,7 @@ import (
 	"github.com/muhlba91/pulumi-proxmoxve/sdk/v6/go/proxmoxve/vm"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
-	"github.com/talos-proxmox/talos-proxmox/internal/hardware"
+	nodevm "github.com/talos-proxmox/talos-proxmox/internal/vm"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -46,7 +46,7 @@ func (b *nodeBuilder) initialization() vm.VirtualMachineInitializationPtrInput {
 	}
 	args := vm.VirtualMachineInitializationArgs{
 		DatastoreId: pulumi.String(*n.CloudInitDatastore),
-		Interface:   pulumi.String(hardware.CloudInitInterface(b.args.Image)),
+		Interface:   pulumi.String(nodevm.CloudInitInterface(b.args.Image)),
 		IpConfigs:   ipConfigs(n),
 	}
 	if cluster := b.args.Cluster; len(cluster.Nameservers)+len(cluster.SearchDomains) > 0 {

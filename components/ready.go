@@ -12,7 +12,8 @@ import (
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
-	"github.com/talos-proxmox/talos-proxmox/internal/operations"
+	"github.com/talos-proxmox/talos-proxmox/internal/cluster"
+	"github.com/talos-proxmox/talos-proxmox/internal/rollout"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -116,8 +117,8 @@ func (c *TalosCluster) waitReady(ctx *pulumi.Context) pulumi.ResourceHookFunctio
 			return err
 		}
 		defer c.mindForgotten(ctx, args.URN, unseen(c.secrets.access.cluster.Members, args.OldInputs))()
-		err = operations.Look{
-			Access: remote, Cluster: c.secrets.access.cluster, Patience: operations.DefaultPatience(timeout),
+		err = rollout.HealthChecker{
+			Access: remote, Cluster: c.secrets.access.cluster, Poll: cluster.DefaultPollOptions(timeout),
 			Report: reportTo(ctx, args.URN),
 		}.Ready(ctx.Context())
 		if err != nil {

@@ -15,16 +15,17 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
-	"github.com/talos-proxmox/talos-proxmox/internal/hardware"
-	"github.com/talos-proxmox/talos-proxmox/internal/operations"
+	"github.com/talos-proxmox/talos-proxmox/internal/cluster"
+	"github.com/talos-proxmox/talos-proxmox/internal/rollout"
+	"github.com/talos-proxmox/talos-proxmox/internal/vm"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
 // machineState is what the state knows of a node's machine: enough to see that an edit replaces it, and
 // to have the node leave before.
 type machineState struct {
-	Hostname string            `json:"hostname"`
-	Machine  hardware.Identity `json:"machine"`
+	Hostname string      `json:"hostname"`
+	Machine  vm.Identity `json:"machine"`
 }
 
 // GuardRebuilds registers which machines the nodes have. Machines must depend on the result: when an edit
@@ -50,7 +51,7 @@ func (s *TalosSecrets) GuardRebuilds(ctx *pulumi.Context) (pulumi.Resource, erro
 
 	nodes := map[string]any{}
 	for _, n := range s.config.Nodes {
-		id := hardware.IdentityOf(n, s.config.Image(n), s.config.Lifecycle.Replace[n.Name]).Replaced()
+		id := vm.IdentityOf(n, s.config.Image(n), s.config.Lifecycle.Replace[n.Name]).Replaced()
 		plain, err := plainValue(machineState{Hostname: spec.Or(n.Hostname, n.Name), Machine: id})
 		if err != nil {
 			return nil, fmt.Errorf("recording the machine of node %q: %w", n.Name, err)
@@ -82,23 +83,23 @@ func (s *TalosSecrets) retireReplaced(ctx *pulumi.Context) pulumi.ResourceHookFu
 			return fmt.Errorf("no control plane of cluster %q serves etcd, so that %s cannot leave it\n  when its machine is to go "+
 				"as it is: undo this edit and name it: pulumi up --replace <URN of its VM>", look.Cluster.Name, namesOf(leaving))
 		}
-		look.Cluster.Members = slices.DeleteFunc(slices.Clone(look.Cluster.Members), func(m operations.Member) bool {
-			return slices.ContainsFunc(leaving, func(l operations.Member) bool { return l.Name == m.Name })
+		look.Cluster.Members = slices.DeleteFunc(slices.Clone(look.Cluster.Members), func(m cluster.Member) bool {
+			return slices.ContainsFunc(leaving, func(l cluster.Member) bool { return l.Name == m.Name })
 		})
 		working, cancel := context.WithTimeout(ctx.Context(),
-			time.Duration(len(look.Cluster.Members)+len(leaving))*3*look.Patience.Timeout)
+			time.Duration(len(look.Cluster.Members)+len(leaving))*3*look.Poll.Timeout)
 		defer cancel()
 
-		return operations.Retire{
+		return rollout.Retire{
 			Access: look.Access, Cluster: look.Cluster, Gate: s.gate, Drain: drainOf(s.config.Lifecycle),
-			Patience: look.Patience, Force: s.config.Lifecycle.Force, Report: look.Report,
+			Poll: look.Poll, Force: s.config.Lifecycle.Force, Report: look.Report,
 		}.Run(working, leaving)
 	}
 }
 
 // replacedMachines are the nodes whose machine an edit replaces, as they were, and how many control
 // planes there were.
-func replacedMachines(was, now resource.PropertyMap) ([]operations.Member, int, error) {
+func replacedMachines(was, now resource.PropertyMap) ([]cluster.Member, int, error) {
 	before, err := machineStates(was)
 	if err != nil {
 		return nil, 0, err
@@ -107,7 +108,7 @@ func replacedMachines(was, now resource.PropertyMap) ([]operations.Member, int, 
 	if err != nil {
 		return nil, 0, err
 	}
-	var leaving []operations.Member
+	var leaving []cluster.Member
 	planes := 0
 	for _, name := range slices.Sorted(maps.Keys(before)) {
 		old := before[name]
@@ -115,8 +116,8 @@ func replacedMachines(was, now resource.PropertyMap) ([]operations.Member, int, 
 		if plane {
 			planes++
 		}
-		if still, ok := after[name]; ok && hardware.Replaces(old.Machine, still.Machine) {
-			leaving = append(leaving, operations.Member{
+		if still, ok := after[name]; ok && vm.Replaces(old.Machine, still.Machine) {
+			leaving = append(leaving, cluster.Member{
 				Name: name, Hostname: old.Hostname, Address: old.Machine.Address, ControlPlane: plane,
 			})
 		}
@@ -126,8 +127,8 @@ func replacedMachines(was, now resource.PropertyMap) ([]operations.Member, int, 
 }
 
 // refuseRebuild refuses to replace more machines in one run than the cluster can spare.
-func refuseRebuild(leaving []operations.Member, planes, workers int) error {
-	going := slices.DeleteFunc(slices.Clone(leaving), func(m operations.Member) bool { return !m.ControlPlane })
+func refuseRebuild(leaving []cluster.Member, planes, workers int) error {
+	going := slices.DeleteFunc(slices.Clone(leaving), func(m cluster.Member) bool { return !m.ControlPlane })
 	switch {
 	case len(going) == 0 && len(leaving) <= workers, len(leaving) == 1 && planes > 1:
 		return nil
@@ -144,7 +145,7 @@ func refuseRebuild(leaving []operations.Member, planes, workers int) error {
 	}
 }
 
-func namesOf(members []operations.Member) string {
+func namesOf(members []cluster.Member) string {
 	names := make([]string, 0, len(members))
 	for _, m := range members {
 		names = append(names, m.Name)

@@ -10,12 +10,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/talos-proxmox/talos-proxmox/internal/hardware"
-	"github.com/talos-proxmox/talos-proxmox/internal/operations"
+	"github.com/talos-proxmox/talos-proxmox/internal/cluster"
+	"github.com/talos-proxmox/talos-proxmox/internal/vm"
 )
 
 // machinesIn are the inputs of a Stash with these machines.
-func machinesIn(t *testing.T, machines map[string]hardware.Identity) resource.PropertyMap {
+func machinesIn(t *testing.T, machines map[string]vm.Identity) resource.PropertyMap {
 	t.Helper()
 	input := map[string]any{}
 	for name, id := range machines {
@@ -30,21 +30,21 @@ func machinesIn(t *testing.T, machines map[string]hardware.Identity) resource.Pr
 func TestReplacedMachines(t *testing.T) {
 	t.Parallel()
 
-	plane := hardware.Identity{Role: "controlplane", Host: "pve1", Migrate: true, VMID: 800, Address: "10.0.0.1"}
-	worker := hardware.Identity{Role: "worker", Host: "pve1", VMID: 900, Address: "10.0.0.2"}
-	was := machinesIn(t, map[string]hardware.Identity{"ctrl-00": plane, "work-00": worker, "work-01": worker})
+	plane := vm.Identity{Role: "controlplane", Host: "pve1", Migrate: true, VMID: 800, Address: "10.0.0.1"}
+	worker := vm.Identity{Role: "worker", Host: "pve1", VMID: 900, Address: "10.0.0.2"}
+	was := machinesIn(t, map[string]vm.Identity{"ctrl-00": plane, "work-00": worker, "work-01": worker})
 
 	anew, moved, host := plane, plane, worker
 	anew.Rebuild, moved.Host, host.Host = 1, "pve2", "pve2"
 	for name, test := range map[string]struct {
-		now  map[string]hardware.Identity
-		want []operations.Member
+		now  map[string]vm.Identity
+		want []cluster.Member
 	}{
-		"nothing":              {map[string]hardware.Identity{"ctrl-00": plane, "work-00": worker}, nil},
-		"a machine that moves": {map[string]hardware.Identity{"ctrl-00": moved}, nil},
-		"a new node":           {map[string]hardware.Identity{"work-02": host}, nil},
-		"a rebuild":            {map[string]hardware.Identity{"ctrl-00": anew}, []operations.Member{{Name: "ctrl-00", Hostname: "ctrl-00", Address: "10.0.0.1", ControlPlane: true}}},
-		"another host":         {map[string]hardware.Identity{"work-00": host}, []operations.Member{{Name: "work-00", Hostname: "work-00", Address: "10.0.0.2"}}},
+		"nothing":              {map[string]vm.Identity{"ctrl-00": plane, "work-00": worker}, nil},
+		"a machine that moves": {map[string]vm.Identity{"ctrl-00": moved}, nil},
+		"a new node":           {map[string]vm.Identity{"work-02": host}, nil},
+		"a rebuild":            {map[string]vm.Identity{"ctrl-00": anew}, []cluster.Member{{Name: "ctrl-00", Hostname: "ctrl-00", Address: "10.0.0.1", ControlPlane: true}}},
+		"another host":         {map[string]vm.Identity{"work-00": host}, []cluster.Member{{Name: "work-00", Hostname: "work-00", Address: "10.0.0.2"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -60,22 +60,22 @@ func TestReplacedMachines(t *testing.T) {
 func TestRefuseRebuild(t *testing.T) {
 	t.Parallel()
 
-	plane := func(name string) operations.Member { return operations.Member{Name: name, ControlPlane: true} }
-	worker := func(name string) operations.Member { return operations.Member{Name: name} }
+	plane := func(name string) cluster.Member { return cluster.Member{Name: name, ControlPlane: true} }
+	worker := func(name string) cluster.Member { return cluster.Member{Name: name} }
 	for name, test := range map[string]struct {
-		leaving         []operations.Member
+		leaving         []cluster.Member
 		planes, workers int
 		want            string
 	}{
 		"nobody":                       {nil, 1, 1, ""},
-		"one of three":                 {[]operations.Member{plane("a")}, 3, 1, ""},
-		"a worker":                     {[]operations.Member{worker("w")}, 1, 1, ""},
-		"two workers where two may":    {[]operations.Member{worker("v"), worker("w")}, 1, 2, ""},
-		"two workers where one may":    {[]operations.Member{worker("v"), worker("w")}, 1, 1, "the machines of v, w would be replaced in one run: lifecycle.maxUnavailable lets go of 1; replace some, run up, then go on with the next"},
-		"two control planes":           {[]operations.Member{plane("a"), plane("b")}, 3, 5, "the machines of a, b would be replaced in one run: a control plane goes alone; replace a, run up, then go on with the next"},
-		"a control plane and a worker": {[]operations.Member{plane("a"), worker("w")}, 3, 5, "the machines of a, w would be replaced in one run: a control plane goes alone; replace a, run up, then go on with the next"},
+		"one of three":                 {[]cluster.Member{plane("a")}, 3, 1, ""},
+		"a worker":                     {[]cluster.Member{worker("w")}, 1, 1, ""},
+		"two workers where two may":    {[]cluster.Member{worker("v"), worker("w")}, 1, 2, ""},
+		"two workers where one may":    {[]cluster.Member{worker("v"), worker("w")}, 1, 1, "the machines of v, w would be replaced in one run: lifecycle.maxUnavailable lets go of 1; replace some, run up, then go on with the next"},
+		"two control planes":           {[]cluster.Member{plane("a"), plane("b")}, 3, 5, "the machines of a, b would be replaced in one run: a control plane goes alone; replace a, run up, then go on with the next"},
+		"a control plane and a worker": {[]cluster.Member{plane("a"), worker("w")}, 3, 5, "the machines of a, w would be replaced in one run: a control plane goes alone; replace a, run up, then go on with the next"},
 		"the only control plane": {
-			[]operations.Member{plane("a")}, 1, 1,
+			[]cluster.Member{plane("a")}, 1, 1,
 			"a is the cluster's only control plane: with its machine goes all that the cluster holds; add control planes first, " +
 				"or restore the cluster from a snapshot on the new machine, as docs/lifecycle.md says",
 		},

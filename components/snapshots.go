@@ -7,27 +7,28 @@ import (
 	"sync"
 	"time"
 
-	"github.com/talos-proxmox/talos-proxmox/internal/operations"
+	"github.com/talos-proxmox/talos-proxmox/internal/cluster"
+	"github.com/talos-proxmox/talos-proxmox/internal/rollout"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
 // runSnapshots are the snapshots of one run, made when the cluster can be reached.
 type runSnapshots struct {
 	once sync.Once
-	of   *operations.Snapshots
+	of   *rollout.Snapshots
 }
 
 // snapshots are those that are taken before an upgrade, the same for the whole run; nil when nobody
 // wants any.
-func (c *TalosCluster) snapshots(access operations.Access) *operations.Snapshots {
+func (c *TalosCluster) snapshots(access cluster.Access) *rollout.Snapshots {
 	l := c.config.Lifecycle
 	if l.SnapshotDirectory == nil {
 		return nil
 	}
 	c.taken.once.Do(func() {
-		c.taken.of = &operations.Snapshots{
+		c.taken.of = &rollout.Snapshots{
 			Access: access, Cluster: c.secrets.access.cluster, Directory: *l.SnapshotDirectory,
-			Keep: spec.Or(l.SnapshotsKept, 5), Patience: operations.DefaultPatience(duration(l.UpgradeTimeout, 20*time.Minute)),
+			Keep: spec.Or(l.SnapshotsKept, 5), Poll: cluster.DefaultPollOptions(duration(l.UpgradeTimeout, 20*time.Minute)),
 		}
 	})
 

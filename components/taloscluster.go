@@ -14,9 +14,9 @@ import (
 	"github.com/pulumiverse/pulumi-talos/sdk/go/talos/machine"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/internal/cluster"
 	"github.com/talos-proxmox/talos-proxmox/internal/machineconfig"
 	"github.com/talos-proxmox/talos-proxmox/internal/manifests"
-	"github.com/talos-proxmox/talos-proxmox/internal/operations"
 	"github.com/talos-proxmox/talos-proxmox/internal/rules"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
@@ -236,8 +236,8 @@ func validateMachines(name string, cfg spec.Config, machines map[string]pulumi.R
 }
 
 // clusterOf is what operations need to know about the cluster.
-func clusterOf(cfg spec.Config) operations.Cluster {
-	c := operations.Cluster{
+func clusterOf(cfg spec.Config) cluster.Cluster {
+	c := cluster.Cluster{
 		Name:           spec.Or(cfg.Cluster.Name, ""),
 		SkipKubernetes: spec.Or(cfg.Lifecycle.SkipKubernetesChecks, spec.Or(cfg.CNI.Name, "") == "none"),
 		KubeProxy:      cfg.KubeProxyEnabled(),
@@ -251,8 +251,8 @@ func clusterOf(cfg spec.Config) operations.Cluster {
 }
 
 // memberOf is what operations need to know about a node.
-func memberOf(n spec.NamedNode) operations.Member {
-	return operations.Member{
+func memberOf(n spec.NamedNode) cluster.Member {
+	return cluster.Member{
 		Name: n.Name, Hostname: spec.Or(n.Hostname, n.Name),
 		Address: n.Address().String(), ControlPlane: n.IsControlPlane(),
 	}

@@ -10,7 +10,8 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	"github.com/pulumiverse/pulumi-talos/sdk/go/talos/machine"
 
-	"github.com/talos-proxmox/talos-proxmox/internal/operations"
+	"github.com/talos-proxmox/talos-proxmox/internal/cluster"
+	"github.com/talos-proxmox/talos-proxmox/internal/rollout"
 )
 
 // bootstrap starts etcd on the first control plane as soon as that node has its configuration. It is
@@ -21,17 +22,17 @@ func (c *TalosCluster) bootstrap(
 	ctx *pulumi.Context, name string, applies map[string]*machine.ConfigurationApply,
 ) (*pulumi.Stash, error) {
 	first := memberOf(c.config.ControlPlanes()[0])
-	patience := operations.DefaultPatience(duration(c.config.Lifecycle.ApplyTimeout, 10*time.Minute))
+	poll := cluster.DefaultPollOptions(duration(c.config.Lifecycle.ApplyTimeout, 10*time.Minute))
 	run, err := registerHook(ctx, TalosClusterType, name, "bootstrap", func(args *pulumi.ResourceHookArgs) error {
 		remote, err := c.secrets.access.open(ctx.Context())
 		if err != nil {
 			return err
 		}
 
-		defer c.mindForgotten(ctx, args.URN, []operations.Member{first})()
+		defer c.mindForgotten(ctx, args.URN, []cluster.Member{first})()
 
-		return operations.Bootstrap{
-			Access: remote, Cluster: c.secrets.access.cluster, Patience: patience, Report: reportTo(ctx, args.URN),
+		return rollout.Bootstrap{
+			Access: remote, Cluster: c.secrets.access.cluster, Poll: poll, Report: reportTo(ctx, args.URN),
 		}.Run(ctx.Context(), first)
 	})
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/talos-proxmox/talos-proxmox/internal/kubeapply"
 	"github.com/talos-proxmox/talos-proxmox/internal/manifests"
-	"github.com/talos-proxmox/talos-proxmox/internal/operations"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -25,9 +25,9 @@ type downloads struct {
 // edit is what to apply of those that came, and what to delete: of what the edit deletes and of those
 // that went, what no other manifest has. Objects that the stack itself writes are its own.
 func (d downloads) edit(
-	ctx context.Context, edit manifestEdit, own map[operations.ObjectID]bool,
-) (apply []operations.ManifestObject, remove []operations.ObjectID, err error) {
-	has := map[operations.ObjectID]bool{}
+	ctx context.Context, edit manifestEdit, own map[kubeapply.ObjectID]bool,
+) (apply []kubeapply.ManifestObject, remove []kubeapply.ObjectID, err error) {
+	has := map[kubeapply.ObjectID]bool{}
 	for _, url := range d.urls {
 		found, err := d.fetcher.Manifest(ctx, url, d.headers)
 		if err != nil {
@@ -35,10 +35,10 @@ func (d downloads) edit(
 				"  control planes fetch it too; for the edit it has to be reachable from where Pulumi runs", err)
 		}
 		for _, o := range found {
-			id := operations.ObjectID(o.ID)
+			id := kubeapply.ObjectID(o.ID)
 			// The first counts, as with Talos.
 			if slices.Contains(edit.fetch, url) && !own[id] && !has[id] {
-				apply = append(apply, operations.ManifestObject{ID: id, JSON: o.JSON})
+				apply = append(apply, kubeapply.ManifestObject{ID: id, JSON: o.JSON})
 			}
 			has[id] = true
 		}
@@ -57,7 +57,7 @@ func (d downloads) edit(
 			continue
 		}
 		for _, o := range found {
-			if id := operations.ObjectID(o.ID); !has[id] && !own[id] && !o.Kept {
+			if id := kubeapply.ObjectID(o.ID); !has[id] && !own[id] && !o.Kept {
 				remove = append(remove, id)
 				has[id] = true // once is enough
 			}

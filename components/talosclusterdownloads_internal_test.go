@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/talos-proxmox/talos-proxmox/internal/operations"
+	"github.com/talos-proxmox/talos-proxmox/internal/kubeapply"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -35,7 +35,7 @@ func hosted(t *testing.T, manifests map[string][]string) string {
 	return server.URL
 }
 
-func idOf(name string) operations.ObjectID { return operations.ObjectID("v1/ConfigMap/one/" + name) }
+func idOf(name string) kubeapply.ObjectID { return kubeapply.ObjectID("v1/ConfigMap/one/" + name) }
 
 func TestEditedURLsBringAndTakeWhatTheyHold(t *testing.T) {
 	t.Parallel()
@@ -49,17 +49,17 @@ func TestEditedURLsBringAndTakeWhatTheyHold(t *testing.T) {
 	}
 	edit := manifestEdit{
 		fetch: []string{at + "/new"}, gone: []string{at + "/lost", at + "/old"},
-		remove: []operations.ObjectID{idOf("moved"), idOf("inline")},
+		remove: []kubeapply.ObjectID{idOf("moved"), idOf("inline")},
 	}
 
-	apply, remove, err := d.edit(t.Context(), edit, map[operations.ObjectID]bool{idOf("own"): true})
+	apply, remove, err := d.edit(t.Context(), edit, map[kubeapply.ObjectID]bool{idOf("own"): true})
 	require.NoError(t, err)
-	ids := make([]operations.ObjectID, 0, len(apply))
+	ids := make([]kubeapply.ObjectID, 0, len(apply))
 	for _, o := range apply {
 		ids = append(ids, o.ID)
 	}
-	assert.Equal(t, []operations.ObjectID{idOf("same"), idOf("fresh")}, ids, "what the stack writes itself is its own")
-	assert.Equal(t, []operations.ObjectID{idOf("inline"), idOf("gone")}, remove)
+	assert.Equal(t, []kubeapply.ObjectID{idOf("same"), idOf("fresh")}, ids, "what the stack writes itself is its own")
+	assert.Equal(t, []kubeapply.ObjectID{idOf("inline"), idOf("gone")}, remove)
 	require.Len(t, said, 1)
 	assert.Equal(t, fmt.Sprintf("what %s/lost held stays, since it cannot be fetched any more (%s/lost answers 403 Forbidden): "+
 		"delete yourself what nobody needs", at, at), said[0])

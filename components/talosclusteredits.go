@@ -15,9 +15,11 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	"github.com/siderolabs/talos/pkg/machinery/config/generate/secrets"
 
+	"github.com/talos-proxmox/talos-proxmox/internal/cluster"
+	"github.com/talos-proxmox/talos-proxmox/internal/kubeapply"
 	"github.com/talos-proxmox/talos-proxmox/internal/machineconfig"
 	"github.com/talos-proxmox/talos-proxmox/internal/manifests"
-	"github.com/talos-proxmox/talos-proxmox/internal/operations"
+	"github.com/talos-proxmox/talos-proxmox/internal/rollout"
 )
 
 // editManifests registers what the day-0 manifests hold, object by object, and the URLs of those that
@@ -63,7 +65,7 @@ func (c *TalosCluster) editManifests(
 
 // editObjects is the hook that brings the cluster's objects in line, as soon as the Kubernetes API serves.
 func (c *TalosCluster) editObjects(ctx *pulumi.Context, objects *lateObjects, urls []string) pulumi.ResourceHookFunction {
-	patience := operations.DefaultPatience(duration(c.config.Lifecycle.ReadyTimeout, 15*time.Minute))
+	poll := cluster.DefaultPollOptions(duration(c.config.Lifecycle.ReadyTimeout, 15*time.Minute))
 
 	return func(args *pulumi.ResourceHookArgs) error {
 		edit := manifestEditOf(args.OldInputs, args.NewInputs)
@@ -74,7 +76,7 @@ func (c *TalosCluster) editObjects(ctx *pulumi.Context, objects *lateObjects, ur
 		report := reportTo(ctx, args.URN)
 		serving := c.secrets.access.cluster
 		serving.SkipKubernetes = true
-		look := operations.Look{Access: remote, Cluster: serving, Patience: patience, Report: report}
+		look := rollout.HealthChecker{Access: remote, Cluster: serving, Poll: poll, Report: report}
 		if err := look.Ready(ctx.Context()); err != nil {
 			return fmt.Errorf("%w\n  %s", err, c.howToReach())
 		}
@@ -90,7 +92,7 @@ func (c *TalosCluster) editObjects(ctx *pulumi.Context, objects *lateObjects, ur
 			}
 			apply, remove = append(apply, more...), rest
 		}
-		err = operations.Manifests{Access: remote, Patience: patience, Report: report}.Run(ctx.Context(), apply, remove)
+		err = kubeapply.Manifests{Access: remote, Poll: poll, Report: report}.Run(ctx.Context(), apply, remove)
 		if err != nil {
 			return fmt.Errorf("cluster %q: %w", c.secrets.access.cluster.Name, err)
 		}
@@ -122,9 +124,9 @@ const keptMark = " kept"
 
 // manifestEdit is what an edit of the manifests means for objects.
 type manifestEdit struct {
-	apply, remove []operations.ObjectID
+	apply, remove []kubeapply.ObjectID
 	// stay are objects without a manifest that nobody deletes, with the reason.
-	stay map[operations.ObjectID]string
+	stay map[kubeapply.ObjectID]string
 	// fetch and gone are the URLs of manifests that came and went.
 	fetch, gone []string
 }
@@ -132,14 +134,14 @@ type manifestEdit struct {
 // manifestEditOf compares the objects that were with those that are to be.
 func manifestEditOf(was, now resource.PropertyMap) manifestEdit {
 	before, after := objectsOf(was), objectsOf(now)
-	edit := manifestEdit{stay: map[operations.ObjectID]string{}}
+	edit := manifestEdit{stay: map[kubeapply.ObjectID]string{}}
 	for _, id := range slices.Sorted(maps.Keys(after)) {
 		switch {
 		case before[id] == after[id]:
 		case after[id] == fetchedMark:
 			edit.fetch = append(edit.fetch, id)
 		default:
-			edit.apply = append(edit.apply, operations.ObjectID(id))
+			edit.apply = append(edit.apply, kubeapply.ObjectID(id))
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(before)) {
@@ -151,7 +153,7 @@ func manifestEditOf(was, now resource.PropertyMap) manifestEdit {
 
 			continue
 		}
-		gone := operations.ObjectID(id)
+		gone := kubeapply.ObjectID(id)
 		switch why := gone.Stays(); {
 		case strings.HasSuffix(before[id], keptMark):
 			edit.stay[gone] = "its chart says so"
@@ -237,13 +239,13 @@ func (l *lateObjects) set(list []machineconfig.Manifest, urls []string, key []by
 }
 
 // of are those of the objects, in the order of their manifests.
-func (l *lateObjects) of(ids []operations.ObjectID) []operations.ManifestObject {
+func (l *lateObjects) of(ids []kubeapply.ObjectID) []kubeapply.ManifestObject {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var found []operations.ManifestObject
+	var found []kubeapply.ManifestObject
 	for _, o := range l.all {
-		if id := operations.ObjectID(o.ID); slices.Contains(ids, id) {
-			found = append(found, operations.ManifestObject{ID: id, JSON: o.JSON})
+		if id := kubeapply.ObjectID(o.ID); slices.Contains(ids, id) {
+			found = append(found, kubeapply.ManifestObject{ID: id, JSON: o.JSON})
 		}
 	}
 
@@ -251,12 +253,12 @@ func (l *lateObjects) of(ids []operations.ObjectID) []operations.ManifestObject 
 }
 
 // ids are all of them.
-func (l *lateObjects) ids() map[operations.ObjectID]bool {
+func (l *lateObjects) ids() map[kubeapply.ObjectID]bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	known := make(map[operations.ObjectID]bool, len(l.all))
+	known := make(map[kubeapply.ObjectID]bool, len(l.all))
 	for _, o := range l.all {
-		known[operations.ObjectID(o.ID)] = true
+		known[kubeapply.ObjectID(o.ID)] = true
 	}
 
 	return known

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/talos-proxmox/talos-proxmox/internal/kubeapply"
 	"github.com/talos-proxmox/talos-proxmox/internal/machineconfig"
-	"github.com/talos-proxmox/talos-proxmox/internal/operations"
 )
 
 func inputOf(digests map[string]string) resource.PropertyMap {
@@ -54,7 +54,7 @@ func TestObjectsAreAppliedInTheOrderOfTheirManifests(t *testing.T) {
 	assert.Equal(t, "fetched", digests["https://example.com/a.yaml"])
 	assert.Regexp(t, `^[0-9a-f]{16} kept$`, digests["v1/Secret//a"])
 
-	found := objects.of([]operations.ObjectID{"v1/Secret//a", "v1/ConfigMap//b"})
+	found := objects.of([]kubeapply.ObjectID{"v1/Secret//a", "v1/ConfigMap//b"})
 	require.Len(t, found, 2)
-	assert.Equal(t, operations.ObjectID("v1/ConfigMap//b"), found[0].ID)
+	assert.Equal(t, kubeapply.ObjectID("v1/ConfigMap//b"), found[0].ID)
 }

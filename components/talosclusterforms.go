@@ -12,7 +12,8 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
-	"github.com/talos-proxmox/talos-proxmox/internal/operations"
+	"github.com/talos-proxmox/talos-proxmox/internal/cluster"
+	"github.com/talos-proxmox/talos-proxmox/internal/rollout"
 	"github.com/talos-proxmox/talos-proxmox/internal/versions"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
@@ -123,7 +124,7 @@ func raisedContract(args *pulumi.ResourceHookArgs) (from, to versions.Contract, 
 
 // everyNodeUnderstands asks the nodes themselves, at up, before their configurations take new forms.
 func (c *TalosCluster) everyNodeUnderstands(ctx *pulumi.Context) pulumi.ResourceHookFunction {
-	patience := operations.DefaultPatience(duration(c.config.Lifecycle.ReadyTimeout, 15*time.Minute))
+	patience := cluster.DefaultPollOptions(duration(c.config.Lifecycle.ReadyTimeout, 15*time.Minute))
 
 	return func(args *pulumi.ResourceHookArgs) error {
 		_, to, raised := raisedContract(args)
@@ -134,7 +135,7 @@ func (c *TalosCluster) everyNodeUnderstands(ctx *pulumi.Context) pulumi.Resource
 		if err != nil {
 			return err
 		}
-		if err := operations.AllUnderstand(ctx.Context(), remote, c.secrets.access.cluster, to, patience.Call); err != nil {
+		if err := rollout.CheckContractSupported(ctx.Context(), remote, c.secrets.access.cluster, to, patience.Call); err != nil {
 			return fmt.Errorf("talos.contract: %w", err)
 		}
 

@@ -9,7 +9,8 @@ import (
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
-	"github.com/talos-proxmox/talos-proxmox/internal/operations"
+	"github.com/talos-proxmox/talos-proxmox/internal/cluster"
+	"github.com/talos-proxmox/talos-proxmox/internal/rollout"
 	"github.com/talos-proxmox/talos-proxmox/internal/versions"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
@@ -63,7 +64,7 @@ func (c *TalosCluster) kubernetes(ctx *pulumi.Context, name string) (*pulumi.Sta
 
 // upgradeKubernetes is the hook that brings the cluster to the version in its new input.
 func (c *TalosCluster) upgradeKubernetes(ctx *pulumi.Context) pulumi.ResourceHookFunction {
-	patience := operations.DefaultPatience(duration(c.config.Lifecycle.UpgradeTimeout, 20*time.Minute))
+	poll := cluster.DefaultPollOptions(duration(c.config.Lifecycle.UpgradeTimeout, 20*time.Minute))
 
 	return func(args *pulumi.ResourceHookArgs) error {
 		remote, err := c.secrets.access.openLiving(ctx.Context(), reportTo(ctx, args.URN))
@@ -74,8 +75,8 @@ func (c *TalosCluster) upgradeKubernetes(ctx *pulumi.Context) pulumi.ResourceHoo
 		cluster := c.secrets.access.cluster
 		cluster.Leaving = true
 
-		return operations.KubernetesUpgrade{
-			Access: remote, Cluster: cluster, Gate: c.secrets.gate, Patience: patience, Report: reportTo(ctx, args.URN),
+		return rollout.KubernetesUpgrade{
+			Access: remote, Cluster: cluster, Gate: c.secrets.gate, Poll: poll, Report: reportTo(ctx, args.URN),
 			Snapshots: c.snapshots(remote), Metrics: remote.Metrics,
 		}.Run(ctx.Context(), spec.Or(c.config.Kubernetes.Version, ""))
 	}

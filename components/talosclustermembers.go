@@ -13,7 +13,8 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
-	"github.com/talos-proxmox/talos-proxmox/internal/operations"
+	"github.com/talos-proxmox/talos-proxmox/internal/cluster"
+	"github.com/talos-proxmox/talos-proxmox/internal/rollout"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -45,7 +46,7 @@ func (c *TalosCluster) members(ctx *pulumi.Context, name string, before []pulumi
 
 // retire is the hook that takes nodes out that were members and are none any more.
 func (c *TalosCluster) retire(ctx *pulumi.Context) pulumi.ResourceHookFunction {
-	patience := operations.DefaultPatience(duration(c.config.Lifecycle.ReadyTimeout, 15*time.Minute))
+	poll := cluster.DefaultPollOptions(duration(c.config.Lifecycle.ReadyTimeout, 15*time.Minute))
 
 	return func(args *pulumi.ResourceHookArgs) error {
 		leaving := leavingMembers(args.OldInputs, c.secrets.access.cluster)
@@ -57,27 +58,27 @@ func (c *TalosCluster) retire(ctx *pulumi.Context) pulumi.ResourceHookFunction {
 			return err
 		}
 		nodes := len(c.secrets.access.cluster.Members) + len(leaving)
-		working, cancel := context.WithTimeout(ctx.Context(), time.Duration(nodes)*3*patience.Timeout)
+		working, cancel := context.WithTimeout(ctx.Context(), time.Duration(nodes)*3*poll.Timeout)
 		defer cancel()
 
-		return operations.Retire{
+		return rollout.Retire{
 			Access: remote, Cluster: c.secrets.access.cluster, Gate: c.secrets.gate, Drain: drainOf(c.config.Lifecycle),
-			Patience: patience, Force: c.config.Lifecycle.Force, Report: reportTo(ctx, args.URN),
+			Poll: poll, Force: c.config.Lifecycle.Force, Report: reportTo(ctx, args.URN),
 		}.Run(working, leaving)
 	}
 }
 
 // leavingMembers are those of the old members that the cluster has no more.
-func leavingMembers(was resource.PropertyMap, now operations.Cluster) []operations.Member {
+func leavingMembers(was resource.PropertyMap, now cluster.Cluster) []cluster.Member {
 	input := was["input"]
 	if !input.IsObject() {
 		return nil
 	}
 	old := input.ObjectValue()
-	var leaving []operations.Member
+	var leaving []cluster.Member
 	for _, key := range slices.Sorted(maps.Keys(old)) {
 		name := string(key)
-		if !old[key].IsObject() || slices.ContainsFunc(now.Members, func(m operations.Member) bool { return m.Name == name }) {
+		if !old[key].IsObject() || slices.ContainsFunc(now.Members, func(m cluster.Member) bool { return m.Name == name }) {
 			continue
 		}
 		text := func(field resource.PropertyKey) string {
@@ -87,7 +88,7 @@ func leavingMembers(was resource.PropertyMap, now operations.Cluster) []operatio
 
 			return ""
 		}
-		leaving = append(leaving, operations.Member{
+		leaving = append(leaving, cluster.Member{
 			Name: name, Hostname: text("hostname"), Address: text("address"),
 			ControlPlane: text("role") == string(spec.ControlPlane),
 		})

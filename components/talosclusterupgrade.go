@@ -11,7 +11,8 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	"github.com/pulumiverse/pulumi-talos/sdk/go/talos/machine"
 
-	"github.com/talos-proxmox/talos-proxmox/internal/operations"
+	"github.com/talos-proxmox/talos-proxmox/internal/cluster"
+	"github.com/talos-proxmox/talos-proxmox/internal/rollout"
 	"github.com/talos-proxmox/talos-proxmox/internal/versions"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
@@ -37,7 +38,7 @@ func (c *TalosCluster) upgrades(
 		if !n.IsControlPlane() && len(workers) >= lanes {
 			after = append(after, workers[len(workers)-lanes])
 		}
-		stash, err := c.upgrade(ctx, name, n, operations.Image{
+		stash, err := c.upgrade(ctx, name, n, cluster.Image{
 			Version: spec.Or(c.config.Talos.Version, ""), Schematic: args.checked.schematics[n.Name], Installer: args.checked.in.Installer[n.Name],
 		}, edits[variantOf(n)], after)
 		if err != nil {
@@ -77,7 +78,7 @@ func variantOf(n spec.NamedNode) string { return spec.Or(n.Node.Image, spec.Defa
 
 // upgrade registers what one node runs.
 func (c *TalosCluster) upgrade(
-	ctx *pulumi.Context, name string, n spec.NamedNode, image operations.Image, edit pulumi.StringInput, after []pulumi.Resource,
+	ctx *pulumi.Context, name string, n spec.NamedNode, image cluster.Image, edit pulumi.StringInput, after []pulumi.Resource,
 ) (*pulumi.Stash, error) {
 	m := memberOf(n)
 	run, err := registerHook(ctx, TalosClusterType, name, "upgrade/"+n.Name, func(args *pulumi.ResourceHookArgs) error {
@@ -86,10 +87,10 @@ func (c *TalosCluster) upgrade(
 			return err
 		}
 
-		return operations.Upgrade{
+		return rollout.Upgrade{
 			Access: remote, Cluster: c.secrets.access.cluster, Gate: c.secrets.gate, Drain: drainOf(c.config.Lifecycle),
-			Patience: operations.DefaultPatience(duration(c.config.Lifecycle.UpgradeTimeout, 20*time.Minute)),
-			Report:   reportTo(ctx, args.URN), Snapshots: c.snapshots(remote),
+			Poll:   cluster.DefaultPollOptions(duration(c.config.Lifecycle.UpgradeTimeout, 20*time.Minute)),
+			Report: reportTo(ctx, args.URN), Snapshots: c.snapshots(remote),
 		}.Run(ctx.Context(), m, image)
 	})
 	if err != nil {
@@ -142,8 +143,8 @@ func stashedText(inputs resource.PropertyMap, key resource.PropertyKey) string {
 }
 
 // drainOf is how nodes are emptied.
-func drainOf(l spec.Lifecycle) operations.Drain {
-	return operations.Drain{
+func drainOf(l spec.Lifecycle) rollout.Drain {
+	return rollout.Drain{
 		Timeout: duration(l.DrainTimeout, 10*time.Minute), Force: spec.Or(l.DrainPolicy, "fail") == "force",
 		Interval: 5 * time.Second,
 	}

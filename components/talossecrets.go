@@ -12,7 +12,7 @@ import (
 	"github.com/siderolabs/talos/pkg/machinery/config/generate/secrets"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/machineconfig"
-	"github.com/talos-proxmox/talos-proxmox/internal/operations"
+	"github.com/talos-proxmox/talos-proxmox/internal/rollout"
 	"github.com/talos-proxmox/talos-proxmox/internal/versions"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
@@ -31,7 +31,7 @@ type TalosSecrets struct {
 	name   string
 	config spec.Config
 	access *lateAccess
-	gate   *operations.Gate
+	gate   *rollout.Gate
 	// resource that keeps them in state.
 	resource pulumi.Resource
 	// contract is the version contract that was pinned when the cluster was made.
@@ -51,7 +51,7 @@ func NewTalosSecrets(
 	cfg = cfg.WithDefaults()
 	s := &TalosSecrets{
 		name: name, config: cfg, access: newLateAccess(clusterOf(cfg)),
-		gate: operations.NewGate(spec.Or(cfg.Lifecycle.MaxUnavailable, 1)),
+		gate: rollout.NewGate(spec.Or(cfg.Lifecycle.MaxUnavailable, 1)),
 	}
 	if err := ctx.RegisterComponentResource(TalosSecretsType, name, s, opts...); err != nil {
 		return nil, fmt.Errorf("registering the secrets of cluster %q: %w", name, err)

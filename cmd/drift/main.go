@@ -22,7 +22,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/talos-proxmox/talos-proxmox/internal/operations"
+	"github.com/talos-proxmox/talos-proxmox/internal/cluster"
+	"github.com/talos-proxmox/talos-proxmox/internal/health"
+	"github.com/talos-proxmox/talos-proxmox/internal/talosapi"
 )
 
 func main() {
@@ -74,15 +76,15 @@ func run(ctx context.Context, dir, file, stack string, out io.Writer) (bool, err
 // callTimeout bounds each question to a node.
 const callTimeout = 15 * time.Second
 
-func look(ctx context.Context, c cluster) ([]string, error) {
-	remote, err := operations.NewRemote(c.talosconfig, c.Cluster)
+func look(ctx context.Context, c clusterState) ([]string, error) {
+	remote, err := talosapi.NewRemote(c.talosconfig, c.Cluster)
 	if err != nil {
 		return nil, err //nolint:wrapcheck // the caller names the cluster
 	}
 	defer remote.Close() //nolint:errcheck // nothing was written
 
 	//nolint:wrapcheck // the caller names the cluster
-	return operations.Drift(ctx, remote, c.Cluster, c.nodes, operations.Patience{Call: callTimeout})
+	return health.Drift(ctx, remote, c.Cluster, c.nodes, cluster.PollOptions{Call: callTimeout})
 }
 
 // export is the stack's state with its secrets.

@@ -12,15 +12,16 @@ import (
 	"strings"
 
 	"github.com/talos-proxmox/talos-proxmox/components"
-	"github.com/talos-proxmox/talos-proxmox/internal/operations"
+	"github.com/talos-proxmox/talos-proxmox/internal/cluster"
+	"github.com/talos-proxmox/talos-proxmox/internal/health"
 )
 
-// cluster is what a state says of a cluster.
-type cluster struct {
-	operations.Cluster
+// clusterState is what a state says of a cluster.
+type clusterState struct {
+	cluster.Cluster
 
 	talosconfig string
-	nodes       []operations.Expected
+	nodes       []health.Expected
 }
 
 // resource is a resource of a state.
@@ -38,7 +39,7 @@ const (
 )
 
 // readState finds the clusters of an exported state, in the order of their names.
-func readState(exported []byte) ([]cluster, error) {
+func readState(exported []byte) ([]clusterState, error) {
 	var state struct {
 		Deployment struct {
 			Resources []resource `json:"resources"`
@@ -53,7 +54,7 @@ func readState(exported []byte) ([]cluster, error) {
 			at[r.Type+"::"+r.URN[strings.LastIndex(r.URN, "::")+2:]] = r
 		}
 	}
-	var found []cluster
+	var found []clusterState
 	for _, key := range slices.Sorted(maps.Keys(at)) {
 		name, ok := strings.CutPrefix(key, components.TalosClusterType+"::")
 		if !ok {
@@ -73,8 +74,8 @@ func readState(exported []byte) ([]cluster, error) {
 }
 
 // readCluster finds what belongs to one cluster: its components name their resources after it.
-func readCluster(name string, at map[string]resource) (cluster, error) {
-	c := cluster{Cluster: operations.Cluster{Name: name}}
+func readCluster(name string, at map[string]resource) (clusterState, error) {
+	c := clusterState{Cluster: cluster.Cluster{Name: name}}
 	c.talosconfig, _ = plain(at[components.TalosClusterType+"::"+name].Outputs["talosconfig"]).(string)
 	if c.talosconfig == "" {
 		return c, errors.New("the state has no talosconfig: no up has ended well yet")
@@ -84,7 +85,7 @@ func readCluster(name string, at map[string]resource) (cluster, error) {
 	for _, node := range slices.Sorted(maps.Keys(members)) {
 		said, _ := members[node].(map[string]any)
 		word := func(field string) string { s, _ := said[field].(string); return s }
-		m := operations.Member{
+		m := cluster.Member{
 			Name: node, Hostname: word("hostname"), Address: word("address"), ControlPlane: word("role") == "controlplane",
 		}
 		c.Members = append(c.Members, m)
@@ -93,8 +94,8 @@ func readCluster(name string, at map[string]resource) (cluster, error) {
 		if !ok {
 			return c, fmt.Errorf("the state has no configuration of node %q in plain: export it with --show-secrets", node)
 		}
-		c.nodes = append(c.nodes, operations.Expected{
-			Member: m, Image: operations.Image{Version: text(version, "talos"), Schematic: text(version, "schematic")},
+		c.nodes = append(c.nodes, health.Expected{
+			Member: m, Image: cluster.Image{Version: text(version, "talos"), Schematic: text(version, "schematic")},
 			Configuration: []byte(config), Kubernetes: kubernetes,
 		})
 	}

@@ -10,7 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/talos-proxmox/talos-proxmox/internal/operations"
+	"github.com/talos-proxmox/talos-proxmox/internal/cluster"
+	"github.com/talos-proxmox/talos-proxmox/internal/health"
 )
 
 // secret is a secret as Pulumi exports it with --show-secrets.
@@ -56,11 +57,11 @@ func TestReadState(t *testing.T) {
 	clusters, err := readState(exported(t, secret(t, "machine: {}")))
 	require.NoError(t, err)
 
-	node := operations.Member{Name: "ctrl-00", Hostname: "zero", Address: "10.0.0.1", ControlPlane: true}
-	assert.Equal(t, []cluster{{
-		Cluster: operations.Cluster{Name: "blue", Members: []operations.Member{node}}, talosconfig: "the talosconfig",
-		nodes: []operations.Expected{{
-			Member: node, Image: operations.Image{Version: "v1.12.4", Schematic: "abc"},
+	node := cluster.Member{Name: "ctrl-00", Hostname: "zero", Address: "10.0.0.1", ControlPlane: true}
+	assert.Equal(t, []clusterState{{
+		Cluster: cluster.Cluster{Name: "blue", Members: []cluster.Member{node}}, talosconfig: "the talosconfig",
+		nodes: []health.Expected{{
+			Member: node, Image: cluster.Image{Version: "v1.12.4", Schematic: "abc"},
 			Configuration: []byte("machine: {}"), Kubernetes: "v1.35.0",
 		}},
 	}}, clusters)

@@ -21,7 +21,7 @@ func BenchmarkCilium(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	in := manifests.Input{Certificates: &certificates, Config: cluster(func(c *spec.Config) {
+	in := manifests.Input{Certificates: &certificates, Config: clusterConfig(func(c *spec.Config) {
 		c.CNI.Name = spec.Ptr("cilium")
 		c.CNI.Cilium = &spec.Cilium{Chart: spec.Chart{Repository: spec.Ptr(filepath.Join(dir, "install", "kubernetes"))}}
 	})}

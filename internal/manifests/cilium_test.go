@@ -18,8 +18,9 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	"sigs.k8s.io/yaml"
 
+	"github.com/talos-proxmox/talos-proxmox/internal/cluster"
+	"github.com/talos-proxmox/talos-proxmox/internal/kubeapply"
 	"github.com/talos-proxmox/talos-proxmox/internal/manifests"
-	"github.com/talos-proxmox/talos-proxmox/internal/operations"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -64,7 +65,7 @@ func at(o any, path ...string) any {
 
 func TestCiliumIsRenderedForTalos(t *testing.T) {
 	t.Parallel()
-	all := dayZero(t, input(t, cluster(withCilium(t, nil))))
+	all := dayZero(t, input(t, clusterConfig(withCilium(t, nil))))
 	require.Equal(t, []string{"001-cilium"}, names(all))
 	objects := documents(t, all[0].Contents)
 
@@ -85,7 +86,7 @@ func TestCiliumIsRenderedForTalos(t *testing.T) {
 
 func TestCiliumIsTheSameAtEveryRender(t *testing.T) {
 	t.Parallel()
-	cfg := cluster(withCilium(t, func(c *spec.Cilium) { c.Hubble = spec.Ptr(true) }))
+	cfg := clusterConfig(withCilium(t, func(c *spec.Cilium) { c.Hubble = spec.Ptr(true) }))
 	first := dayZero(t, input(t, cfg))
 	assert.Equal(t, first, dayZero(t, input(t, cfg)))
 
@@ -97,7 +98,7 @@ func TestCiliumIsTheSameAtEveryRender(t *testing.T) {
 
 func TestCiliumThatMakesUpCertificatesIsRefused(t *testing.T) {
 	t.Parallel()
-	cfg := cluster(withCilium(t, func(c *spec.Cilium) {
+	cfg := clusterConfig(withCilium(t, func(c *spec.Cilium) {
 		c.Chart.Values = spec.Ptr(spec.Text("hubble: {enabled: true, tls: {auto: {enabled: true, method: helm}}}\n"))
 	}))
 	_, err := manifests.DayZero(context.Background(), input(t, cfg))
@@ -107,14 +108,14 @@ func TestCiliumThatMakesUpCertificatesIsRefused(t *testing.T) {
 
 func TestCiliumValuesOverride(t *testing.T) {
 	t.Parallel()
-	cfg := cluster(withCilium(t, func(c *spec.Cilium) {
+	cfg := clusterConfig(withCilium(t, func(c *spec.Cilium) {
 		c.Chart.Values = spec.Ptr(spec.Text("operator: {replicas: 1}\nkubeProxyReplacement: false\n"))
 	}))
 	objects := documents(t, dayZero(t, input(t, cfg))[0].Contents)
 	assert.EqualValues(t, 1, at(find(t, objects, "Deployment", "cilium-operator"), "spec", "replicas"))
 	assert.Equal(t, "false", at(find(t, objects, "ConfigMap", "cilium-config"), "data", "kube-proxy-replacement"))
 
-	wrong := cluster(withCilium(t, func(c *spec.Cilium) { c.Chart.Values = spec.Ptr(spec.Text("- hunter2")) }))
+	wrong := clusterConfig(withCilium(t, func(c *spec.Cilium) { c.Chart.Values = spec.Ptr(spec.Text("- hunter2")) }))
 	_, err := manifests.DayZero(context.Background(), input(t, wrong))
 	assert.EqualError(t, err, "cni.cilium.chart.values: the values are not a YAML object: error unmarshaling JSON: "+
 		"while decoding JSON: json: cannot unmarshal array into Go value of type map[string]interface {}")
@@ -138,7 +139,7 @@ func announcing(c *spec.Cilium) {
 
 func TestCiliumObjectsFitTheChartsDefinitions(t *testing.T) {
 	t.Parallel()
-	cfg := cluster(withCilium(t, announcing))
+	cfg := clusterConfig(withCilium(t, announcing))
 	all := dayZero(t, input(t, cfg))
 	require.Equal(t, []string{
 		"001-cilium", "002-cilium-announcements", "003-kubernetes-api-gateway", "004-cilium-default-deny",
@@ -201,7 +202,7 @@ func ciliumDefinitions(t *testing.T) map[string]func(map[string]any) []string {
 
 func TestCiliumJob(t *testing.T) {
 	t.Parallel()
-	cfg := cluster(func(c *spec.Config) {
+	cfg := clusterConfig(func(c *spec.Config) {
 		c.CNI = spec.CNI{Name: spec.Ptr("cilium"), Cilium: &spec.Cilium{Install: spec.Ptr("job")}}
 	})
 	in := input(t, cfg)
@@ -216,10 +217,10 @@ func TestCiliumJob(t *testing.T) {
 	arguments := []any{"--version", "v1.18.4", "--namespace", "kube-system", "--values", "/values/values.yaml"}
 	assert.Equal(t, append([]any{"cilium", "install"}, arguments...), at(container, "command"))
 	assert.Equal(t, "FallbackToLogsOnError", at(container, "terminationMessagePolicy"))
-	var again operations.Again
-	annotation := at(find(t, objects, "Job", "cilium-install"), "metadata", "annotations", operations.AgainAnnotation).(string)
+	var again kubeapply.Rerun
+	annotation := at(find(t, objects, "Job", "cilium-install"), "metadata", "annotations", cluster.RerunAnnotation).(string)
 	require.NoError(t, json.Unmarshal([]byte(annotation), &again))
-	assert.Equal(t, operations.ObjectID("v1/ServiceAccount/kube-system/cilium"), again.When)
+	assert.Equal(t, kubeapply.ObjectID("v1/ServiceAccount/kube-system/cilium"), again.When)
 	assert.Equal(t, []string{"cilium", "upgrade", "--version", "v1.18.4"}, again.Command[:4])
 	var values map[string]any
 	text := at(find(t, objects, "ConfigMap", "cilium-install"), "data", "values.yaml").(string)
@@ -232,7 +233,7 @@ func TestCiliumJob(t *testing.T) {
 func TestEditedValuesMakeCiliumsJobAnew(t *testing.T) {
 	t.Parallel()
 	template := func(values string) string {
-		cfg := cluster(func(c *spec.Config) {
+		cfg := clusterConfig(func(c *spec.Config) {
 			c.CNI = spec.CNI{Name: spec.Ptr("cilium"), Cilium: &spec.Cilium{Install: spec.Ptr("job"), Chart: spec.Chart{
 				Repository: spec.Ptr("oci://registry.example.com/charts"), Values: spec.Ptr(spec.Text(values)),
 			}}}
@@ -251,7 +252,7 @@ func TestEditedValuesMakeCiliumsJobAnew(t *testing.T) {
 
 func TestGatewayInFrontOfTheKubernetesAPI(t *testing.T) {
 	t.Parallel()
-	all := dayZero(t, input(t, cluster(withCilium(t, announcing))))
+	all := dayZero(t, input(t, clusterConfig(withCilium(t, announcing))))
 	objects := documents(t, all[2].Contents)
 
 	gateway := find(t, objects, "Gateway", "kubernetes-api")
@@ -270,7 +271,7 @@ func TestGatewayInFrontOfTheKubernetesAPI(t *testing.T) {
 func TestPodsOfCiliumReadEditedValues(t *testing.T) {
 	t.Parallel()
 	annotations := func(values string) any {
-		cfg := cluster(withCilium(t, func(c *spec.Cilium) { c.Chart.Values = spec.Ptr(spec.Text(values)) }))
+		cfg := clusterConfig(withCilium(t, func(c *spec.Cilium) { c.Chart.Values = spec.Ptr(spec.Text(values)) }))
 		objects := documents(t, dayZero(t, input(t, cfg))[0].Contents)
 
 		return at(find(t, objects, "DaemonSet", "cilium"), "spec", "template", "metadata", "annotations")

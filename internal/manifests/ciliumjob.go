@@ -75,7 +75,7 @@ func ciliumJob(cfg spec.Config, settings spec.Cilium, values object) string {
 		})
 }
 
-// jobAgainAnnotation is what operations.AgainAnnotation is; layers below it do not know operations.
+// jobAgainAnnotation has the value of cluster.RerunAnnotation, whose package needs a Kubernetes client.
 const jobAgainAnnotation = "talos-proxmox.dev/again"
 
 // ciliumCommand is what the CLI is told. Of an OCI repository it wants the chart's own name too.

@@ -61,8 +61,8 @@ func node(name string, role spec.Role, address string) spec.NamedNode {
 	}}
 }
 
-// cluster is a control plane and a worker, complete.
-func cluster(change ...func(*spec.Config)) spec.Config {
+// clusterConfig returns a control plane and a worker, complete.
+func clusterConfig(change ...func(*spec.Config)) spec.Config {
 	cfg := spec.Config{
 		Cluster:    spec.Cluster{Name: spec.Ptr("prod")},
 		Kubernetes: spec.Kubernetes{Version: spec.Ptr("v1.35.0")},

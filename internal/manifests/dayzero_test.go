@@ -65,7 +65,7 @@ func TestManifestsKeepTheirOrder(t *testing.T) {
 			Namespace: spec.Ptr("greetings"), Order: spec.Ptr(order),
 		}
 	}
-	cfg := cluster(func(c *spec.Config) {
+	cfg := clusterConfig(func(c *spec.Config) {
 		c.Manifests = spec.Manifests{
 			Inline: map[string]spec.Manifest{
 				"zebra": {Inline: spec.Ptr(spec.Text(configMap))},
@@ -156,7 +156,7 @@ func TestDayZeroSaysWhatIsWrong(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			cfg := cluster(func(cfg *spec.Config) { cfg.Manifests = c.manifests })
+			cfg := clusterConfig(func(cfg *spec.Config) { cfg.Manifests = c.manifests })
 			_, err := manifests.DayZero(context.Background(), manifests.Input{Config: cfg, Charts: manifests.Cache{ProjectDir: dir}})
 			assert.EqualError(t, err, c.want)
 		})
@@ -165,12 +165,12 @@ func TestDayZeroSaysWhatIsWrong(t *testing.T) {
 
 func TestFlannelNeedsNothing(t *testing.T) {
 	t.Parallel()
-	assert.Empty(t, dayZero(t, manifests.Input{Config: cluster()}))
+	assert.Empty(t, dayZero(t, manifests.Input{Config: clusterConfig()}))
 }
 
 func TestRuntimeClassForNVIDIA(t *testing.T) {
 	t.Parallel()
-	all := dayZero(t, manifests.Input{Config: cluster(func(c *spec.Config) {
+	all := dayZero(t, manifests.Input{Config: clusterConfig(func(c *spec.Config) {
 		c.Nodes[1].GPU = &spec.GPU{Mapping: spec.Ptr("gpu"), Vendor: spec.Ptr("nvidia")}
 	})})
 	require.Equal(t, []string{"001-runtime-class-nvidia"}, names(all))
@@ -179,7 +179,7 @@ func TestRuntimeClassForNVIDIA(t *testing.T) {
 
 func TestCoreDNSIsReplacedWhole(t *testing.T) {
 	t.Parallel()
-	all := dayZero(t, manifests.Input{Config: cluster(func(c *spec.Config) {
+	all := dayZero(t, manifests.Input{Config: clusterConfig(func(c *spec.Config) {
 		c.Cluster.ServiceSubnets = []string{"10.26.0.0/16", "fd00:10:26::/112"}
 		c.Manifests.CoreDNS = &spec.CoreDNS{Corefile: spec.Ptr(spec.Text(".:53 {\n    forward . 10.0.0.53\n}\n")), Replicas: spec.Ptr(3)}
 	})})
@@ -202,7 +202,7 @@ func TestApproverOfKubeletsCertificates(t *testing.T) {
 			c.Kubernetes.Kubelet = &spec.Kubelet{RotateServerCertificates: spec.Ptr(true), CertificateApprover: approver}
 		}
 	}
-	all := dayZero(t, manifests.Input{Config: cluster(rotating(nil))})
+	all := dayZero(t, manifests.Input{Config: clusterConfig(rotating(nil))})
 	require.Equal(t, []string{"001-kubelet-serving-cert-approver"}, names(all))
 	objects := documents(t, all[0].Contents)
 	pod := at(find(t, objects, "Deployment", "kubelet-serving-cert-approver"), "spec", "template", "spec")
@@ -213,8 +213,8 @@ func TestApproverOfKubeletsCertificates(t *testing.T) {
 		"resourceNames": []any{"kubernetes.io/kubelet-serving"},
 	}, "no other certificate is signed off")
 
-	assert.Empty(t, dayZero(t, manifests.Input{Config: cluster(rotating(&spec.CertificateApprover{Enabled: spec.Ptr(false)}))}))
-	assert.Empty(t, dayZero(t, manifests.Input{Config: cluster()}))
+	assert.Empty(t, dayZero(t, manifests.Input{Config: clusterConfig(rotating(&spec.CertificateApprover{Enabled: spec.Ptr(false)}))}))
+	assert.Empty(t, dayZero(t, manifests.Input{Config: clusterConfig()}))
 }
 
 func TestChartsObjectsLiveInTheReleasesNamespace(t *testing.T) {
@@ -227,7 +227,7 @@ func TestChartsObjectsLiveInTheReleasesNamespace(t *testing.T) {
 		"spec: {group: example.com, scope: Namespaced, names: {kind: A}}\n---\n"+
 		"apiVersion: example.com/v1\nkind: A\nmetadata:\n  name: defined\n---\n"+
 		"apiVersion: example.com/v1\nkind: B\nmetadata:\n  name: unknown\n")
-	cfg := cluster(func(c *spec.Config) {
+	cfg := clusterConfig(func(c *spec.Config) {
 		c.Manifests.Charts = map[string]spec.DayZeroChart{"c": {
 			Chart: spec.Chart{Repository: spec.Ptr("."), Name: spec.Ptr("scopes")}, Namespace: spec.Ptr("mine"),
 		}}
@@ -249,7 +249,7 @@ func TestChartForAnotherKubernetesIsRefused(t *testing.T) {
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(path, append(text, "kubeVersion: '>=1.36.0-0'\n"...), 0o600))
-	cfg := cluster(func(c *spec.Config) {
+	cfg := clusterConfig(func(c *spec.Config) {
 		c.Manifests.Charts = map[string]spec.DayZeroChart{"c": {Chart: spec.Chart{Repository: spec.Ptr("."), Name: spec.Ptr("newer")}}}
 	})
 	_, err = manifests.DayZero(context.Background(), manifests.Input{Config: cfg, Charts: manifests.Cache{ProjectDir: dir}})

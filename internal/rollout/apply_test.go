@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package rollout_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/talos-proxmox/talos-proxmox/internal/cluster"
+	"github.com/talos-proxmox/talos-proxmox/internal/cluster/clustertest"
+	"github.com/talos-proxmox/talos-proxmox/internal/rollout"
+)
+
+// looking is a look at a fake cluster with little poll.
+func looking(c *clustertest.Fake, d cluster.Cluster) rollout.HealthChecker {
+	return rollout.HealthChecker{
+		Access: c, Cluster: d, Report: func(string) {},
+		Poll: cluster.PollOptions{Timeout: 200 * time.Millisecond, Interval: time.Millisecond, Call: 20 * time.Millisecond},
+	}
+}
+
+// free says whether another control plane would get a turn at once.
+func free(t *testing.T, g *rollout.Gate, m cluster.Member) bool {
+	t.Helper()
+	trying, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	nothing := func(context.Context, rollout.Others) error { return nil }
+	if err := g.Enter(trying, m, nothing); err != nil {
+		return false
+	}
+	require.NoError(t, g.Leave(t.Context(), m, nothing))
+
+	return true
+}
+
+func TestApplyTakesATurnWhereTheNodeReboots(t *testing.T) {
+	t.Parallel()
+
+	d := clustertest.Describe(3, 0)
+	c := clustertest.Healthy(d)
+	gate, first, second := rollout.NewGate(1), d.Members[0], d.Members[1]
+	var a rollout.Apply
+
+	require.NoError(t, a.Before(t.Context(), gate, looking(c, d), first, []byte("labels")))
+	assert.True(t, free(t, gate, second), "what is applied in place waits for nobody")
+	require.NoError(t, a.After(t.Context(), gate, looking(c, d), first))
+
+	require.NoError(t, a.Before(t.Context(), gate, looking(c, d), first, []byte("reboot")))
+	assert.False(t, free(t, gate, second))
+	early := a.After(t.Context(), gate, looking(c, d), first)
+	require.ErrorContains(t, early, "after node node-1 (10.0.0.1) was down: it is not back 200ms after it got its configuration: "+
+		"it has not rebooted yet")
+	assert.False(t, free(t, gate, second), "the gate is closed")
+}
+
+func TestApplyWaitsForTheRebootThatComesAfterTheAnswer(t *testing.T) {
+	t.Parallel()
+
+	d := clustertest.Describe(3, 0)
+	c := clustertest.Healthy(d)
+	gate := rollout.NewGate(1)
+	var a rollout.Apply
+	require.NoError(t, a.Before(t.Context(), gate, looking(c, d), d.Members[0], []byte("reboot")))
+
+	done := make(chan error)
+	go func() { done <- a.After(t.Context(), gate, looking(c, d), d.Members[0]) }()
+	assert.False(t, free(t, gate, d.Members[1]), "the node still answers as before")
+	c.Change(clustertest.Address(1), func(n *clustertest.Node) { n.Boots++ })
+	require.NoError(t, <-done)
+	assert.True(t, free(t, gate, d.Members[1]))
+}
+
+func TestApplyNeedsNoTurn(t *testing.T) {
+	t.Parallel()
+
+	for name, prepare := range map[string]func(*clustertest.Fake){
+		"where the machine joins with it": func(c *clustertest.Fake) { c.Nodes[clustertest.Address(1)].Blank = true },
+		"where no etcd serves": func(c *clustertest.Fake) {
+			for _, n := range c.Nodes {
+				n.Members = nil
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			d := clustertest.Describe(3, 0)
+			c := clustertest.Healthy(d)
+			prepare(c)
+			gate := rollout.NewGate(1)
+			var a rollout.Apply
+			require.NoError(t, a.Before(t.Context(), gate, looking(c, d), d.Members[0], []byte("reboot")))
+			assert.True(t, free(t, gate, d.Members[1]))
+		})
+	}
+}
+
+func TestApplyTakesATurnWhereTheNodeDoesNotSay(t *testing.T) {
+	t.Parallel()
+
+	d := clustertest.Describe(3, 0)
+	c := clustertest.Healthy(d)
+	c.Nodes[clustertest.Address(1)].Unreachable = true
+	gate := rollout.NewGate(1)
+	var a rollout.Apply
+
+	require.NoError(t, a.Before(t.Context(), gate, looking(c, d), d.Members[0], []byte("labels")))
+	assert.False(t, free(t, gate, d.Members[1]))
+}
+
+func TestApplyStopsAtWhatTheNodeRefuses(t *testing.T) {
+	t.Parallel()
+
+	d := clustertest.Describe(3, 0)
+	c := clustertest.Healthy(d)
+	c.Nodes[clustertest.Address(1)].Refuses = status.Error(codes.InvalidArgument, "unknown field")
+	var a rollout.Apply
+
+	err := a.Before(t.Context(), rollout.NewGate(1), looking(c, d), d.Members[0], []byte("labels"))
+	require.ErrorContains(t, err, "node node-1 (10.0.0.1): ")
+	require.ErrorContains(t, err, "unknown field")
+}
+
+func TestLookLeavesOutThoseThatJoinLater(t *testing.T) {
+	t.Parallel()
+
+	d := clustertest.Describe(4, 1)
+	d.Joining, d.Leaving = true, true
+	c := clustertest.Healthy(d)
+	c.Nodes[clustertest.Address(4)].Blank = true
+	forget := func(i int) {
+		require.NoError(t, c.API.CoreV1().Nodes().Delete(t.Context(), d.Members[i].Hostname, metav1.DeleteOptions{}))
+	}
+	forget(3)
+	require.NoError(t, looking(c, d).Before(d.Members[0])(t.Context(), down()), "node-4 has not joined yet")
+
+	forget(2)
+	c.Nodes[clustertest.Address(3)].Blank = true
+	require.Error(t, looking(c, d).Before(d.Members[0])(t.Context(), down()), "of two members none can be spared")
+	require.NoError(t, looking(c, d).Before(d.Members[4])(t.Context(), down()), "a worker can")
+	c.AccessError = errors.New("no answer")
+	require.Error(t, looking(c, d).Before(d.Members[4])(t.Context(), down()), "where nobody says who has joined, all must be well")
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package rollout
+
+import (
+	"context"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/talos-proxmox/talos-proxmox/internal/cluster"
+	"github.com/talos-proxmox/talos-proxmox/internal/health"
+)
+
+// Look is how a cluster is looked at around the time that a node is down.
+type HealthChecker struct {
+	// Access opens the cluster.
+	Access cluster.Access
+	// Cluster is what is supposed to run.
+	Cluster cluster.Cluster
+	// Poll bounds each look.
+	Poll cluster.PollOptions
+	// Report gets a line for each thing that is waited for.
+	Report func(string)
+}
+
+// Before waits until every other node is well, so that the cluster can spare this one: it may itself be
+// what is to be repaired. It suits [Gate.Enter].
+func (l HealthChecker) Before(m cluster.Member) func(context.Context, Others) error {
+	return func(ctx context.Context, others Others) error {
+		down := func() []cluster.Member { return append(others(), m) }
+		l.uncordonLeftovers(ctx, down)
+
+		return l.wait(ctx, down)
+	}
+}
+
+// After waits until the node is back and every other node is well. It suits [Gate.Leave].
+func (l HealthChecker) After() func(context.Context, Others) error {
+	return l.wait
+}
+
+// Ready waits until every node is well when nothing takes one down any more: a node that is still drained
+// here was left so by a run that failed, and gets its pods again.
+func (l HealthChecker) Ready(ctx context.Context) error {
+	return health.WaitHealthy(ctx, l.Access, func() cluster.Cluster { return l.Cluster }, l.Poll, l.Report, func(ctx context.Context) {
+		asking, cancel := context.WithTimeout(ctx, l.Poll.Call)
+		defer cancel()
+		l.uncordonLeftovers(asking, nobody)
+	})
+}
+
+// wait looks anew each time who is down: nodes that go together come and go while it waits.
+func (l HealthChecker) wait(ctx context.Context, down Others) error {
+	c := l.Cluster
+	if c.Joining {
+		c.Members = l.joinedMembers(ctx, down())
+	}
+	now := func() cluster.Cluster {
+		c.Down = down()
+
+		return c
+	}
+
+	return health.WaitHealthy(ctx, l.Access, now, l.Poll, l.Report, nil)
+}
+
+// nobody is down.
+func nobody() []cluster.Member { return nil }
+
+// joined are the members without those that Kubernetes does not know yet: they join beside this step or
+// after it, so that waiting for them could last for ever. Where they are control planes and etcd has
+// two members only, they stay: the one that is left would stop serving, so they are waited for. Where
+// nobody says who has joined, all have to be well.
+func (l HealthChecker) joinedMembers(ctx context.Context, down []cluster.Member) []cluster.Member {
+	asking, cancel := context.WithTimeout(ctx, l.Poll.Call)
+	defer cancel()
+	api, err := l.Access.Kubernetes(asking)
+	if err != nil {
+		return l.Cluster.Members
+	}
+	list, err := api.CoreV1().Nodes().List(asking, metav1.ListOptions{})
+	if err != nil {
+		return l.Cluster.Members
+	}
+	known := make(map[string]bool, len(list.Items))
+	planes := 0
+	for _, n := range list.Items {
+		known[n.Name] = true
+	}
+	for _, m := range l.Cluster.ControlPlanes() {
+		if known[m.Hostname] {
+			planes++
+		}
+	}
+	fragile := planes == 2 && slices.ContainsFunc(down, func(m cluster.Member) bool { return m.ControlPlane })
+
+	return slices.DeleteFunc(slices.Clone(l.Cluster.Members), func(m cluster.Member) bool {
+		return !known[m.Hostname] && (!m.ControlPlane || !fragile)
+	})
+}
+
+// Lives says whether any control plane serves etcd: a cluster of which none does was never
+// bootstrapped or is down altogether, and has nothing to lose by another node that goes down.
+func (l HealthChecker) Lives(ctx context.Context) bool {
+	api, err := l.Access.Talos(ctx)
+	if err != nil {
+		return false
+	}
+	planes := l.Cluster.ControlPlanes()
+	answers := make(chan bool, len(planes))
+	for _, m := range planes {
+		go func() {
+			calling, cancel := context.WithTimeout(ctx, l.Poll.Call)
+			defer cancel()
+			members, err := api.EtcdMembers(calling, m.Address)
+			answers <- err == nil && len(members) > 0
+		}()
+	}
+	for range planes {
+		if <-answers {
+			return true
+		}
+	}
+
+	return false
+}

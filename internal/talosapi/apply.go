@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package talosapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	machineapi "github.com/siderolabs/talos/pkg/machinery/api/machine"
+	"github.com/siderolabs/talos/pkg/machinery/config/encoder"
+)
+
+// Reboots asks the node by a dry run, in the mode in which configurations are applied. The answer's
+// details hold the whole difference, secrets included: nothing of it goes further.
+func (c *Client) Reboots(ctx context.Context, address string, configuration []byte) (bool, error) {
+	node, err := c.node(ctx, address)
+	if err != nil {
+		return false, err
+	}
+	resp, err := node.ApplyConfiguration(ctx, &machineapi.ApplyConfigurationRequest{
+		Data: configuration, Mode: machineapi.ApplyConfigurationRequest_AUTO, DryRun: true,
+	})
+	if err != nil {
+		return false, fmt.Errorf("asking whether the configuration needs a reboot: %w", err)
+	}
+	for _, m := range resp.GetMessages() {
+		return m.GetMode() == machineapi.ApplyConfigurationRequest_REBOOT, nil
+	}
+
+	return false, errors.New("asking whether the configuration needs a reboot: the node said nothing")
+}
+
+// Unconfigured says whether the machine waits for its first configuration.
+func (c *Client) Unconfigured(ctx context.Context, address string) bool {
+	return InMaintenance(ctx, address) == nil
+}
+
+// Configuration is the machine configuration that is in force on a node, secrets included.
+func (c *Client) Configuration(ctx context.Context, address string) ([]byte, error) {
+	active, err := c.machineConfig(ctx, address)
+	if err != nil {
+		return nil, err
+	}
+	data, err := active.EncodeBytes(encoder.WithComments(encoder.CommentsDisabled))
+	if err != nil {
+		return nil, fmt.Errorf("reading the machine configuration: %w", err)
+	}
+
+	return data, nil
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package talosapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/talos-proxmox/talos-proxmox/internal/cluster"
+)
+
+// Remote opens the APIs of a cluster with a talosconfig. The Kubernetes credentials come from the
+// first control plane that gives them.
+type Remote struct {
+	planes []cluster.Member
+	client *Client
+
+	mu         sync.Mutex
+	config     *rest.Config
+	kubernetes kubernetes.Interface
+	objects    dynamic.Interface
+	mapper     meta.ResettableRESTMapper
+}
+
+// NewRemote reads the talosconfig; it dials nothing yet.
+func NewRemote(talosconfig string, c cluster.Cluster) (*Remote, error) {
+	api, err := NewClient(talosconfig)
+	if err != nil {
+		return nil, err
+	}
+
+	return &Remote{planes: c.ControlPlanes(), client: api}, nil
+}
+
+// Close ends every connection.
+func (r *Remote) Close() error { return r.client.Close() }
+
+// Talos is the cluster's Talos API.
+func (r *Remote) Talos(context.Context) (cluster.Talos, error) { return r.client, nil }
+
+// Kubernetes is the cluster's Kubernetes API, at the cluster's endpoint.
+func (r *Remote) Kubernetes(ctx context.Context) (kubernetes.Interface, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.kubernetes != nil {
+		return r.kubernetes, nil
+	}
+	config, err := r.restConfig(ctx)
+	if err != nil {
+		return nil, err
+	}
+	api, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("opening the Kubernetes API: %w", err)
+	}
+	r.kubernetes = api
+
+	return api, nil
+}
+
+// Objects is the same API for objects of any kind.
+func (r *Remote) Objects(ctx context.Context) (dynamic.Interface, meta.ResettableRESTMapper, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.objects != nil {
+		return r.objects, r.mapper, nil
+	}
+	config, err := r.restConfig(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	kinds, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, nil, fmt.Errorf("opening the Kubernetes API: %w", err)
+	}
+	api, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, nil, fmt.Errorf("opening the Kubernetes API: %w", err)
+	}
+	r.objects, r.mapper = api, restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(kinds))
+
+	return r.objects, r.mapper, nil
+}
+
+// restConfig is how to reach the Kubernetes API, from the first control plane that says so. Call it
+// locked.
+func (r *Remote) restConfig(ctx context.Context) (*rest.Config, error) {
+	if r.config != nil {
+		return r.config, nil
+	}
+	var errs []error
+	for _, m := range r.planes {
+		kubeconfig, err := r.client.Kubeconfig(ctx, m.Address)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", m, err))
+
+			continue
+		}
+		r.config, err = RESTConfig(kubeconfig)
+
+		return r.config, err
+	}
+
+	return nil, fmt.Errorf("no control plane gives access to Kubernetes: %w", errors.Join(errs...))
+}
+
+// Metrics are those of the API server that the cluster's endpoint leads to, in Prometheus's text format.
+func (r *Remote) Metrics(ctx context.Context) ([]byte, error) {
+	api, err := r.Kubernetes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	text, err := api.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("asking the API server for its metrics: %w", err)
+	}
+
+	return text, nil
+}
+
+// requestTimeout bounds one request to the Kubernetes API, repetitions included: longer than the cluster's
+// address takes to come up on another control plane.
+const requestTimeout = 90 * time.Second
+
+func RESTConfig(kubeconfig []byte) (*rest.Config, error) {
+	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	config.Timeout = requestTimeout
+	config.UserAgent = "talos-proxmox"
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return retryTransport{next: next, pause: time.Second}
+	})
+
+	return config, nil
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package vm
+
+import (
+	"strings"
+
+	"github.com/talos-proxmox/talos-proxmox/internal/image"
+	"github.com/talos-proxmox/talos-proxmox/spec"
+)
+
+const (
+	// CDInterface is the drive of the boot ISO. A q35 machine has ide0 and ide2 only.
+	CDInterface = spec.CDInterface
+	// EmptyCD leaves the drive in place without a medium.
+	EmptyCD = "none"
+)
+
+// ARM says whether the image is for 64-bit ARM.
+func ARM(img spec.Image) bool { return spec.Or(img.Arch, "amd64") == "arm64" }
+
+// CloudInitInterface is the drive of the cloud-init data.
+func CloudInitInterface(img spec.Image) string {
+	if ARM(img) {
+		return "scsi30" // ARM machines have no IDE
+	}
+
+	return "ide2"
+}
+
+// BootOrder is the one that the node asks for. Else it puts the disk first: an installed Talos refuses to
+// run from its ISO and halts, while a blank disk lets the firmware go on to the CD.
+func BootOrder(n spec.NamedNode, img spec.Image) []string {
+	if len(n.BootOrder) > 0 {
+		return n.BootOrder
+	}
+	order := []string{n.OSDisk.Interface()}
+	if image.ISO(img) {
+		order = append(order, CDInterface)
+	}
+
+	return order
+}
+
+// Chipset is the VM's machine type.
+func Chipset(n spec.NamedNode, img spec.Image) string {
+	if ARM(img) {
+		return "virt"
+	}
+	if machine := spec.Or(n.Machine, "q35"); machine != "i440fx" {
+		return machine
+	}
+
+	return "pc"
+}
+
+// CPUType is the emulated CPU; an x86 one becomes the most capable one of an ARM machine.
+func CPUType(n spec.NamedNode, img spec.Image) string {
+	kind := spec.Or(n.CPUType, "x86-64-v2-AES")
+	if ARM(img) && strings.HasPrefix(kind, "x86-64") {
+		return "max"
+	}
+
+	return kind
+}
+
+// KeptDisks are the data disks that outlive the VM, in the order of their slots.
+func KeptDisks(n spec.NamedNode) []spec.DataDisk {
+	var kept []spec.DataDisk
+	for _, disk := range n.DataDisks() {
+		if spec.Or(disk.KeepOnRebuild, false) {
+			kept = append(kept, disk)
+		}
+	}
+
+	return kept
+}
+
+// Limited says whether a disk's speed is limited. The provider knows no limit of zero.
+func Limited(d spec.Disk) bool {
+	if d.Speed == nil {
+		return false
+	}
+	s := *d.Speed
+	for _, limit := range []*int{s.Read, s.ReadBurst, s.Write, s.WriteBurst, s.IOPSRead, s.IOPSWrite} {
+		if spec.Or(limit, 0) > 0 {
+			return true
+		}
+	}
+
+	return false
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package vm
+
+import (
+	"fmt"
+
+	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/internal/image"
+	"github.com/talos-proxmox/talos-proxmox/spec"
+)
+
+// Identity is what of a VM cannot be edited in place, or not without losing data. It is kept in the
+// stack's state, so that an edit can be held against what was.
+type Identity struct {
+	// Rebuild is the number of times the user asked for a new VM.
+	Rebuild int `json:"rebuild"`
+	// Host that runs the VM.
+	Host string `json:"host"`
+	// VMID is the VM's id; 0 when Proxmox chose it.
+	VMID int `json:"vmId"`
+	// Migrate says that a new host moves the VM live.
+	Migrate bool `json:"migrate"`
+	// Fixed says what keeps the VM from moving live.
+	Fixed []string `json:"fixed,omitempty"`
+	// HA says that Proxmox chooses the host.
+	HA bool `json:"ha,omitempty"`
+	// Role of the node in the cluster.
+	Role string `json:"role"`
+	// Address that etcd and Kubernetes know the node by; empty when it has no static one.
+	Address string `json:"address,omitempty"`
+	// Disks by slot.
+	Disks map[string]Disk `json:"disks"`
+	// DataVMID is the id of the VM that holds the kept disks; 0 when none is kept.
+	DataVMID int `json:"dataVmId,omitempty"`
+	// EFIDisk is what the UEFI variables are kept in; empty without.
+	EFIDisk string `json:"efiDisk,omitempty"`
+	// EFIDatastore is where they are.
+	EFIDatastore string `json:"efiDatastore,omitempty"`
+	// TPM is the version of the TPM; empty without.
+	TPM string `json:"tpm,omitempty"`
+	// TPMDatastore is where its state is.
+	TPMDatastore string `json:"tpmDatastore,omitempty"`
+	// System is the kind of Talos on the disk: platform, architecture, secure boot.
+	System string `json:"system"`
+}
+
+// Disk is what of a disk cannot be edited at will.
+type Disk struct {
+	// Field of the node that describes it, "disks.longhorn".
+	Field string `json:"field"`
+	// Size in GiB.
+	Size int `json:"size"`
+	// Format of its file.
+	Format string `json:"format"`
+	// Kept says that it outlives the VM.
+	Kept bool `json:"kept,omitempty"`
+	// Limited says that its speed is limited.
+	Limited bool `json:"limited,omitempty"`
+}
+
+// IdentityOf is the identity of a complete node's VM, built for the rebuild-th time.
+func IdentityOf(n spec.NamedNode, img spec.Image, rebuild int) Identity {
+	id := Identity{
+		Rebuild: rebuild,
+		Host:    spec.Or(n.Host, ""),
+		VMID:    spec.Or(n.VMID, 0),
+		Migrate: spec.Or(n.Migrate, true),
+		Fixed:   fixed(n, img),
+		HA:      n.HA != nil,
+		Role:    string(spec.Or(n.Role, spec.Worker)),
+		Disks:   map[string]Disk{n.OSDisk.Interface(): diskOf("osDisk", *n.OSDisk)},
+		System:  spec.Or(img.Platform, "nocloud") + " " + spec.Or(img.Arch, "amd64"),
+	}
+	if address := n.Address(); address.IsValid() {
+		id.Address = address.String()
+	}
+	if len(KeptDisks(n)) > 0 {
+		id.DataVMID = spec.Or(n.DataVMID, 0)
+	}
+	for _, disk := range n.DataDisks() {
+		id.Disks[disk.Interface()] = diskOf(check.Join("disks", disk.Name), disk.Disk)
+	}
+	if spec.Or(img.SecureBoot, false) {
+		id.System += " secure boot"
+	}
+	if e := n.EFIDisk; spec.Or(n.BIOS, "seabios") == "ovmf" && e != nil {
+		id.EFIDisk = fmt.Sprintf("%s %s", spec.Or(e.Type, "4m"), spec.Or(e.Format, "raw"))
+		if spec.Or(e.PreEnrolledKeys, false) {
+			id.EFIDisk += " with keys"
+		}
+		id.EFIDatastore = spec.Or(e.Datastore, "")
+	}
+	if n.TPM != nil {
+		id.TPM, id.TPMDatastore = spec.Or(n.TPM.Version, "v2.0"), spec.Or(n.TPM.Datastore, "")
+	}
+
+	return id
+}
+
+func diskOf(field string, d spec.Disk) Disk {
+	return Disk{
+		Field: field, Size: int(spec.Or(d.Size, 0)), Format: spec.Or(d.Format, "raw"), Kept: spec.Or(d.KeepOnRebuild, false),
+		Limited: Limited(d),
+	}
+}
+
+// fixed is what keeps a VM from moving live.
+func fixed(n spec.NamedNode, img spec.Image) []string {
+	var reasons []string
+	if n.GPU != nil {
+		reasons = append(reasons, "a PCI device is passed through (gpu)")
+	}
+	if len(n.USB) > 0 {
+		reasons = append(reasons, "a USB device is passed through (usb)")
+	}
+	if image.ISO(img) && img.DatastoreHost == nil && spec.Or(n.CDROM, true) {
+		reasons = append(reasons, "the ISO in its drive is on a local datastore (set cdRom to false and run up first)")
+	}
+
+	return reasons
+}
+
+// Replaced is what of the identity decides whether a VM is replaced, and who the node was to its cluster.
+func (id Identity) Replaced() Identity {
+	return Identity{
+		Rebuild: id.Rebuild, Host: id.Host, VMID: id.VMID, Migrate: id.Migrate, HA: id.HA,
+		Role: id.Role, Address: id.Address, EFIDisk: id.EFIDisk, TPM: id.TPM,
+	}
+}
+
+// Replaces says whether an edit from was to now replaces the VM, where it is permitted.
+func Replaces(was, now Identity) bool {
+	moves := was.Host != now.Host && !now.Migrate && !(was.HA && now.HA)
+
+	return was.Rebuild != now.Rebuild || moves || was.VMID != now.VMID || was.EFIDisk != now.EFIDisk || was.TPM != now.TPM
+}
