@@ -33,12 +33,13 @@ bin/pulumi: tools/pulumi/go.mod hack/build.sh hack/find-pulumi.sh
 			"-X github.com/pulumi/pulumi/sdk/v3/go/common/version.Version=$(PULUMI_VERSION) -X github.com/pulumi/pulumi/pkg/v3/version.Version=$(PULUMI_VERSION)"; \
 	fi
 
-bin/pulumi-language-go: tools/language-go/go.mod hack/build.sh hack/find-pulumi.sh
+bin/pulumi-language-go: tools/language-go/go.mod hack/language-go.sh hack/build.sh hack/find-pulumi.sh
 	@mkdir -p bin
 	@if found=$$(hack/find-pulumi.sh pulumi-language-go $(PULUMI_VERSION)); then \
 		ln -sf "$$found" $@; echo "pulumi-language-go: using $$found"; \
 	else \
-		hack/build.sh pulumi-language-go tools/language-go $@ github.com/pulumi/pulumi/sdk/v3/go/pulumi-language-go; \
+		hack/build.sh pulumi-language-go tools/language-go bin/libexec/pulumi-language-go github.com/pulumi/pulumi/sdk/v3/go/pulumi-language-go && \
+		install -m 755 hack/language-go.sh $@; \
 	fi
 
 KUBERNETES_FLAGS := $(foreach p,k8s.io/component-base/version k8s.io/client-go/pkg/version,\
@@ -72,10 +73,11 @@ bin/flux-controllers: tools/flux/go.mod $(wildcard tools/flux/encrypt/*.go) hack
 bin/golangci-lint: tools/lint/go.mod hack/build.sh
 	@hack/build.sh golangci-lint tools/lint $@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 
-# Compiled here with progress, so that `pulumi up` finds every module and package in Go's caches.
+# Compiled here with progress and with no flags, as Pulumi's Go host does it (Pulumi.yaml names the same file): `pulumi up`
+# finds it up to date and does not link it again.
 PROGRAM_SOURCES := $(shell find main.go go.mod stack spec components internal -name '*.go' -o -name go.mod 2>/dev/null)
 bin/program: $(PROGRAM_SOURCES) hack/build.sh
-	@hack/build.sh program . $@ .
+	@STRIP= hack/build.sh program . $@ .
 	@# Pulumi's Go host asks Go about every module in go.mod, those too that only other systems need.
 	@go list -m -json $$(sed -n 's/^\t\([^ ]*\) v.*/\1/p' go.mod) >/dev/null || echo "program: some modules are unknown; pulumi will say so too, and it does no harm"
 

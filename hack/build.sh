@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Builds one tool from its pinned module and says how far it is.
 #   hack/build.sh NAME MODULE_DIR OUTPUT PACKAGE [LDFLAGS]
+# Symbols are left out of the result, unless STRIP is set and empty.
 set -euo pipefail
 
 name=$1 dir=$2 out=$3 package=$4 ldflags=${5:-}
@@ -31,7 +32,7 @@ total=$(go list -deps "$package" | wc -l)
 started=$SECONDS
 echo "$name: building (up to $total packages; the first build of a machine takes minutes)"
 set +e
-go build -v -ldflags "-s -w $ldflags" -o "$out.part" "$package" 2>&1 | progress
+go build -v -ldflags "${STRIP--s -w}${ldflags:+ $ldflags}" -o "$out.part" "$package" 2>&1 | progress
 status=${PIPESTATUS[0]}
 set -e
 if ((status != 0)); then
