@@ -22,7 +22,7 @@ type Result struct {
 	Code           int
 }
 
-// Env is the environment of a command whose world is the lab, "NAME=value" each.
+// Env returns the environment of a command whose world is the lab, "NAME=value" each.
 func (l *Lab) Env() []string { return l.env.List() }
 
 // Command prepares a command that runs in dir with the lab as its environment.
@@ -101,7 +101,7 @@ func (l *Lab) Workspace() []auto.LocalWorkspaceOption {
 	return []auto.LocalWorkspaceOption{auto.Pulumi(pulumi), auto.EnvVars(vars)}
 }
 
-// tail is the end of a log.
+// tail returns the end of a log.
 func tail(path string) string {
 	const lines = 40
 

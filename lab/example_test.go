@@ -18,7 +18,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/lab/site"
 )
 
-// program is somebody's own: one VM with an empty disk.
+// program returns somebody's own: one VM with an empty disk.
 func program(ctx *pulumi.Context) error {
 	pve, err := proxmoxve.NewProvider(ctx, "pve", &proxmoxve.ProviderArgs{
 		Endpoint: pulumi.String("https://pve1.example:8006/"),
@@ -69,7 +69,7 @@ func summary(r auto.PreviewResult) map[string]int {
 	return counts
 }
 
-// tasks are what Proxmox VE did, in order.
+// tasks returns what Proxmox VE did, in order.
 func tasks(l *lab.Lab) []string {
 	var ops []string
 	for _, e := range l.Trace() {

@@ -120,19 +120,19 @@ func (l *Lab) attach(o settings) {
 	l.env = env
 }
 
-// Dir is the site's directory; `lab status --site DIR` works on it while the test runs.
+// Dir returns the site's directory; `lab status --site DIR` works on it while the test runs.
 func (l *Lab) Dir() string { return l.dir }
 
-// Site is the model behind the lab, to look at or to change behind the program's back.
+// Site returns the model behind the lab, to look at or to change behind the program's back.
 func (l *Lab) Site() *site.Site { return l.daemon.Site() }
 
-// Faults are what goes wrong on the site, nothing at first: add one to see how a program takes it.
+// Faults returns what goes wrong on the site, nothing at first: add one to see how a program takes it.
 func (l *Lab) Faults() *fault.Set { return l.daemon.Faults() }
 
-// Status is what there is on the site now.
+// Status returns what there is on the site now.
 func (l *Lab) Status() daemon.Status { return l.daemon.Status() }
 
-// Trace is every operation of the site so far, in the order in which they ended.
+// Trace returns every operation of the site so far, in the order in which they ended.
 func (l *Lab) Trace() []guest.Event {
 	l.t.Helper()
 

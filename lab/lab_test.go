@@ -32,7 +32,7 @@ func (f *failing) Fatalf(format string, args ...any) {
 	runtime.Goexit()
 }
 
-// failure is why a test that starts a lab fails at once.
+// failure returns why a test that starts a lab fails at once.
 func failure(t *testing.T, opts ...lab.Option) string {
 	t.Helper()
 

@@ -19,11 +19,11 @@ type settings struct {
 	tools      tools.Dir
 }
 
-// Speed is how many times faster than life booting, installing and waiting goes; 60 unless set. It must
+// Speed returns how many times faster than life booting, installing and waiting goes; 60 unless set. It must
 // be above 0.
 func Speed(factor float64) Option { return func(s *settings) { s.speed = factor } }
 
-// Site is what the site consists of. Unless set it is [site.DefaultDefinition], on which a host comes into
+// Site returns what the site consists of. Unless set it is [site.DefaultDefinition], on which a host comes into
 // being when a program first names it.
 func Site(d site.Definition) Option { return func(s *settings) { s.definition = &d } }
 
@@ -38,6 +38,6 @@ func Hosts(hosts ...site.HostDef) Option {
 // Providers says who does the providers' work; [env.Auto] unless set.
 func Providers(c env.Choice) Option { return func(s *settings) { s.providers = c } }
 
-// Tools is the absolute path of the directory that `make tools` filled. Unless set it is $LAB_BIN, else bin in
+// Tools returns the absolute path of the directory that `make tools` filled. Unless set it is $LAB_BIN, else bin in
 // the test's directory or the nearest one above it.
 func Tools(dir string) Option { return func(s *settings) { s.tools = tools.Dir(dir) } }

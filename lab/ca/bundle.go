@@ -13,7 +13,7 @@ import (
 	"os"
 )
 
-// systemBundles are where Linux distributions and others keep the machine's roots, as crypto/x509 looks.
+// systemBundles returns where Linux distributions and others keep the machine's roots, as crypto/x509 looks.
 func systemBundles() []string {
 	return []string{
 		"/etc/ssl/certs/ca-certificates.crt",
@@ -52,7 +52,7 @@ func (a *Authority) writeBundle() error {
 	return nil
 }
 
-// Transport is an HTTP transport that dials with dial and trusts the authority alone.
+// Transport returns an HTTP transport that dials with dial and trusts the authority alone.
 func (a *Authority) Transport(dial func(ctx context.Context, network, address string) (net.Conn, error)) *http.Transport {
 	return &http.Transport{
 		DialContext:     dial,

@@ -109,7 +109,7 @@ func (a *Authority) create() error {
 	return a.writeBundle()
 }
 
-// PEM is the authority's certificate.
+// PEM returns the authority's certificate.
 func (a *Authority) PEM() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw})
 }
@@ -122,7 +122,7 @@ func (a *Authority) Pool() *x509.CertPool {
 	return pool
 }
 
-// BundlePath is a file for SSL_CERT_FILE: the machine's own roots and the lab's.
+// BundlePath returns a file for SSL_CERT_FILE: the machine's own roots and the lab's.
 func (a *Authority) BundlePath() string { return filepath.Join(a.dir, bundleFile) }
 
 // Certificate returns a server certificate for a host name or an address.

@@ -23,7 +23,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/lab/charts"
 )
 
-// sources are modules in miniature.
+// sources returns modules in miniature.
 func sources(t *testing.T) charts.Sources {
 	t.Helper()
 

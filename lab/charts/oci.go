@@ -25,7 +25,7 @@ const (
 // ociForm is what a client asks a registry for: a manifest by tag or digest, or a blob by digest.
 var ociForm = regexp.MustCompile(`^/v2/(.+)/([^/]+)/(manifests|blobs)/([^/]+)$`)
 
-// ServesOCI says whether the registry of the charts packed below dir has what is asked for, at any host:
+// ServesOCI reports whether the registry of the charts packed below dir has what is asked for, at any host:
 // registries are reached through mirrors too.
 func ServesOCI(dir string) func(urlPath string) bool {
 	return func(urlPath string) bool {
@@ -35,7 +35,7 @@ func ServesOCI(dir string) func(urlPath string) bool {
 	}
 }
 
-// packedCharts are the archives of one chart of a registry.
+// packedCharts returns the archives of one chart of a registry.
 func packedCharts(dir, repository, name string) []string {
 	// The pattern is well formed, the only way in which Glob fails.
 	found, _ := filepath.Glob(filepath.Join(dir, OCI, "*", filepath.FromSlash(path.Clean(repository)), name+"-*.tgz"))
@@ -68,7 +68,7 @@ func RegistryHandler(dir string) http.Handler {
 	})
 }
 
-// partOf is the manifest or the blob of an archive that is asked for.
+// partOf returns the manifest or the blob of an archive that is asked for.
 func partOf(file, name, what, reference string) (content []byte, kind string, ok bool) {
 	packed, err := os.ReadFile(file) //nolint:gosec // G304: the lab's own charts
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// Hosts are the hosts of the repositories packed below dir.
+// Hosts returns the hosts of the repositories packed below dir.
 func Hosts(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -139,7 +139,7 @@ func (cli CLI) load(c command) (*chart.Chart, error) {
 	return loader.LoadArchive(bytes.NewReader(archive)) //nolint:wrapcheck // Helm's own words
 }
 
-// merge are the values of the files, in their order, and what the flags set over them. What the CLI
+// merge returns the values of the files, in their order, and what the flags set over them. What the CLI
 // sets itself at an installation is below.
 func (c command) merge(files map[string][]byte) (map[string]any, error) {
 	values := map[string]any{}

@@ -71,7 +71,7 @@ func (c *commands) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// any is how many commands run.
+// any returns how many commands run.
 func (c *commands) any() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -103,7 +103,7 @@ func (c *commands) end(o order) {
 	}
 }
 
-// Commands is how many commands run in the lab, as far as they told it ([SiteDir.Watch]).
+// Commands returns how many commands run in the lab, as far as they told it ([SiteDir.Watch]).
 func (d *Daemon) Commands() int { return d.commands.any() }
 
 // killAt ends the running commands when a fault wants them dead at this operation.

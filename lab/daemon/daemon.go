@@ -22,6 +22,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/lab/site"
 	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
 	"github.com/talos-proxmox/talos-proxmox/lab/talos"
+	"github.com/talos-proxmox/talos-proxmox/lab/talos/node"
 	"github.com/talos-proxmox/talos-proxmox/lab/talos/onkube"
 )
 
@@ -57,7 +58,7 @@ type Daemon struct {
 	secrets   secrets
 	trace     *os.File
 	site      *site.Site
-	nodes     *talos.Nodes
+	nodes     *node.Nodes
 	gateway   *gateway.Gateway
 	socks     *gateway.Socks
 	git       *git.Host
@@ -109,10 +110,10 @@ func Serve(ctx context.Context, opts Options) error {
 	return d.Close()
 }
 
-// Site is the lab's site.
+// Site returns the lab's site.
 func (d *Daemon) Site() *site.Site { return d.site }
 
-// Info is what a command needs to know of the lab.
+// Info returns what a command needs to know of the lab.
 func (d *Daemon) Info() Info {
 	return Info{
 		PID: os.Getpid(), Site: d.opts.Dir, Gateway: d.gateway.URL(), Bundle: d.authority.BundlePath(),
@@ -148,7 +149,7 @@ func (d *Daemon) open(ctx context.Context) error {
 	trace.Watch(d.killAt)
 
 	client := &http.Client{}
-	d.nodes = talos.New(talos.Options{
+	d.nodes = talos.New(node.Options{
 		Kubernetes: onkube.Kubernetes{Binary: d.opts.Kubernetes, Programs: d.programs(), Beside: d.beside()},
 		Dir:        d.path("kubernetes"), HTTPClient: client, Log: d.opts.Log,
 	})

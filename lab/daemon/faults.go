@@ -89,7 +89,7 @@ func (d *Daemon) known(selector string) (names []string, checked bool) {
 	return nil, false
 }
 
-// Faults is what goes wrong in the lab.
+// Faults returns what goes wrong in the lab.
 func (d *Daemon) Faults() *fault.Set { return d.faults }
 
 // Faults lists what goes wrong in the running lab.

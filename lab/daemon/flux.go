@@ -11,7 +11,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/lab/kube"
 )
 
-// beside is what runs Flux's controllers beside a cluster; nil where the programs were not built, and
+// beside returns what runs Flux's controllers beside a cluster; nil where the programs were not built, and
 // the pods of Flux then do nothing.
 func (d *Daemon) beside() func(ctx context.Context, c *kube.Cluster, dir string) {
 	if !flux.There(d.opts.Flux) || d.opts.Program == "" {

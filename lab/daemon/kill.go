@@ -73,7 +73,7 @@ func killTree(pid int) {
 	}
 }
 
-// descendants are the processes below a process.
+// descendants returns the processes below a process.
 func descendants(pid int) []int {
 	children := map[int][]int{}
 	for child, parent := range parents() {

@@ -32,7 +32,7 @@ func (p SiteDir) lock() (unlock func(), err error) {
 	return func() { _ = f.Close() }, nil
 }
 
-// Locked tells whether a lab runs on the site, be it still starting or already stopping.
+// Locked reports whether a lab runs on the site, be it still starting or already stopping.
 func (p SiteDir) Locked() bool {
 	f, err := os.OpenFile(p.Path("lab.lock"), os.O_RDWR, 0o600)
 	if err != nil {

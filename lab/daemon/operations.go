@@ -3,7 +3,7 @@
 
 package daemon
 
-// operations are the names that `lab trace` prints.
+// operations returns the names that `lab trace` prints.
 func operations() []string {
 	return []string{
 		"etcd.join", "etcd.leave", "etcd.remove", "etcd.snapshot",

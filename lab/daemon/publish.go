@@ -65,7 +65,7 @@ func (d *Daemon) programs() []kube.Program {
 	}}}
 }
 
-// isGitSSH says whether a git host of the site answers by SSH: at every name, at the ports in use.
+// isGitSSH reports whether a git host of the site answers by SSH: at every name, at the ports in use.
 func isGitSSH(host string, port uint16) bool {
 	const standard, unprivileged = 22, 2222
 	_, err := netip.ParseAddr(host)
@@ -73,7 +73,7 @@ func isGitSSH(host string, port uint16) bool {
 	return err != nil && (port == standard || port == unprivileged)
 }
 
-// isHostSSH says whether a Proxmox VE host answers by SSH there.
+// isHostSSH reports whether a Proxmox VE host answers by SSH there.
 func (d *Daemon) isHostSSH(host string, port uint16) bool {
 	addr, err := netip.ParseAddr(host)
 	if err != nil || port != proxmox.SSHPort {
@@ -88,7 +88,7 @@ func port(want uint16) func(string, uint16) bool {
 	return func(_ string, have uint16) bool { return have == want }
 }
 
-// below tells whether a mirror's path leads to a host's files.
+// below reports whether a mirror's path leads to a host's files.
 func below(host string) func(path string) bool {
 	return func(path string) bool { return strings.HasPrefix(path, "/"+host+"/") }
 }

@@ -29,13 +29,13 @@ var ErrNotRunning = errors.New("no lab runs")
 // SiteDir is the absolute path of a site's directory, by which other processes reach its lab.
 type SiteDir string
 
-// Path is the path of one of the site's files.
+// Path returns the path of one of the site's files.
 func (p SiteDir) Path(name string) string { return filepath.Join(string(p), name) }
 
-// Trace is the path of the file of the site's operations: one JSON [site.Event] per line.
+// Trace returns the path of the file of the site's operations: one JSON [site.Event] per line.
 func (p SiteDir) Trace() string { return p.Path(traceFile) }
 
-// socket is where the lab is controlled. Unix sockets have short names, so a site far down gets one elsewhere.
+// socket returns where the lab is controlled. Unix sockets have short names, so a site far down gets one elsewhere.
 func (p SiteDir) socket() string {
 	const longest = 100
 	if path := p.Path("lab.sock"); len(path) <= longest {
@@ -77,7 +77,7 @@ func (p SiteDir) client(timeout time.Duration) *http.Client {
 // call asks the running lab.
 func (p SiteDir) call(method, path string, into any) error { return p.send(method, path, nil, into) }
 
-// send is call with a body. What the lab refuses is an error in its words.
+// send returns call with a body. What the lab refuses is an error in its words.
 func (p SiteDir) send(method, path string, body, into any) error {
 	data, err := json.Marshal(body)
 	if err != nil {

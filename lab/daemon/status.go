@@ -8,18 +8,18 @@ import (
 	"strings"
 
 	"github.com/talos-proxmox/talos-proxmox/lab/site"
-	"github.com/talos-proxmox/talos-proxmox/lab/talos"
+	"github.com/talos-proxmox/talos-proxmox/lab/talos/node"
 )
 
 // Status is the site at one moment.
 type Status struct {
-	Site     string                `json:"site"`
-	Gateway  string                `json:"gateway"`
-	Speed    float64               `json:"speed"`
-	Hosts    []HostStatus          `json:"hosts"`
-	VMs      []VMStatus            `json:"vms"`
-	Nodes    []NodeStatus          `json:"nodes"`
-	Clusters []talos.ClusterStatus `json:"clusters"`
+	Site     string               `json:"site"`
+	Gateway  string               `json:"gateway"`
+	Speed    float64              `json:"speed"`
+	Hosts    []HostStatus         `json:"hosts"`
+	VMs      []VMStatus           `json:"vms"`
+	Nodes    []NodeStatus         `json:"nodes"`
+	Clusters []node.ClusterStatus `json:"clusters"`
 }
 
 // HostStatus is a Proxmox VE host.
@@ -44,17 +44,17 @@ type VMStatus struct {
 
 // NodeStatus is a Talos node that has booted.
 type NodeStatus struct {
-	talos.NodeStatus
+	node.NodeStatus
 
 	Address string `json:"address"`
 	Talos   string `json:"talos"`
 }
 
-// Status is the site at this moment.
+// Status returns the site at this moment.
 func (d *Daemon) Status() Status {
 	s := Status{
 		Site: d.opts.Dir, Gateway: d.gateway.Addr(), Speed: d.opts.Speed,
-		Hosts: []HostStatus{}, VMs: []VMStatus{}, Nodes: []NodeStatus{}, Clusters: []talos.ClusterStatus{},
+		Hosts: []HostStatus{}, VMs: []VMStatus{}, Nodes: []NodeStatus{}, Clusters: []node.ClusterStatus{},
 	}
 	for _, c := range d.site.Clusters() {
 		d.addCluster(&s, c)

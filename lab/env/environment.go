@@ -19,7 +19,7 @@ import (
 // Environment are the variables of a command whose world is a lab, by name.
 type Environment map[string]string
 
-// New is the environment own ("NAME=value" each, as from [os.Environ]) with the lab as its environment. A
+// New returns the environment own ("NAME=value" each, as from [os.Environ]) with the lab as its environment. A
 // passphrase and a Proxmox VE token that own has stay.
 func New(lab daemon.Info, bin tools.Dir, own []string) (Environment, error) {
 	e := Environment{}
@@ -89,7 +89,7 @@ func (e Environment) setDefault(name, value string) {
 	}
 }
 
-// List is the environment as commands take it, sorted.
+// List returns the environment as commands take it, sorted.
 func (e Environment) List() []string {
 	var all []string
 	for _, k := range slices.Sorted(maps.Keys(e)) {

@@ -39,10 +39,10 @@ func (c Choice) Check() error {
 	return nil
 }
 
-// named are the providers of a choice by name.
+// named returns the providers of a choice by name.
 func (c Choice) named() []string { return strings.Split(string(c), ",") }
 
-// versions are those of all plugins by name.
+// versions returns those of all plugins by name.
 func versions() map[string]string {
 	all := providers()
 	maps.Copy(all, gitProviders())
@@ -50,18 +50,18 @@ func versions() map[string]string {
 	return all
 }
 
-// providers are the plugins that the project uses, with the versions that it pins.
+// providers returns the plugins that the project uses, with the versions that it pins.
 func providers() map[string]string {
 	return map[string]string{"proxmoxve": "6.18.1", "talos": "0.7.1", "kubernetes": "4.23.0"}
 }
 
-// gitProviders are the plugins that only a stack uses which registers its deploy key, with the versions
+// gitProviders returns the plugins that only a stack uses which registers its deploy key, with the versions
 // that the project pins. Each that is not installed is stood in for by itself.
 func gitProviders() map[string]string {
 	return map[string]string{"github": "6.12.1", "gitlab": "9.5.0", "command": "1.1.3"}
 }
 
-// genuine tells whether the genuine plugins do the work.
+// genuine reports whether the genuine plugins do the work.
 func (c Choice) genuine(e Environment) (bool, error) {
 	if c == Standin {
 		return false, nil
@@ -78,7 +78,7 @@ func (c Choice) genuine(e Environment) (bool, error) {
 	return len(missing) == 0, nil
 }
 
-// standins are the names of the stand-ins to serve.
+// standins returns the names of the stand-ins to serve.
 func (c Choice) standins(e Environment) ([]string, error) {
 	if !slices.Contains([]Choice{Auto, Standin, Real}, c) {
 		return c.besideNamed(e)
@@ -102,7 +102,7 @@ func (c Choice) standins(e Environment) ([]string, error) {
 	return missing, err
 }
 
-// besideNamed are the stand-ins beside the plugins that the choice names.
+// besideNamed returns the stand-ins beside the plugins that the choice names.
 func (c Choice) besideNamed(e Environment) ([]string, error) {
 	others, wanted := versions(), map[string]string{}
 	for _, name := range c.named() {
@@ -118,7 +118,7 @@ func (c Choice) besideNamed(e Environment) ([]string, error) {
 	return slices.Sorted(maps.Keys(others)), err
 }
 
-// missingPlugins are those of the wanted ones that are not installed, and where they were looked for.
+// missingPlugins returns those of the wanted ones that are not installed, and where they were looked for.
 func (e Environment) missingPlugins(wanted map[string]string) (missing []string, home string, err error) {
 	if home = e["PULUMI_HOME"]; home == "" {
 		user, err := os.UserHomeDir()

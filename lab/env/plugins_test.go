@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// pulumiHome is an environment whose Pulumi has plugins.
+// pulumiHome returns an environment whose Pulumi has plugins.
 func pulumiHome(t *testing.T, plugins ...string) Environment {
 	t.Helper()
 

@@ -12,7 +12,7 @@ import (
 	"github.com/blang/semver/v4"
 )
 
-// extensions are the names of the official system extensions of a Talos version, those of 1.10 and before as
+// extensions returns the names of the official system extensions of a Talos version, those of 1.10 and before as
 // 1.10 has them.
 func extensions(v string) []string {
 	all := []string{
@@ -47,7 +47,7 @@ type release struct {
 	names []string
 }
 
-// newer are the extensions that releases after 1.10 brought, oldest first.
+// newer returns the extensions that releases after 1.10 brought, oldest first.
 func newer() []release {
 	return []release{
 		{11, []string{
@@ -63,7 +63,7 @@ func newer() []release {
 	}
 }
 
-// overlays are the official overlays' names and images.
+// overlays returns the official overlays' names and images.
 func overlays() map[string]string {
 	return map[string]string{
 		"rpi_5": "siderolabs/sbc-raspberrypi", "rpi_generic": "siderolabs/sbc-raspberrypi",

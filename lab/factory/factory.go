@@ -121,7 +121,7 @@ func (f *Factory) get(id string) (Schematic, error) {
 	return s, nil
 }
 
-// Schematics are the ids of all registered schematics.
+// Schematics returns the ids of all registered schematics.
 func (f *Factory) Schematics() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -137,7 +137,7 @@ func (f *Factory) Schematics() []string {
 
 var extensionName = regexp.MustCompile(`^[a-z0-9-]+/[a-z0-9.-]+$`)
 
-// newest is the newest patch release of each minor one that the lab knows.
+// newest returns the newest patch release of each minor one that the lab knows.
 func newest() map[uint64]uint64 {
 	return map[uint64]uint64{6: 8, 7: 7, 8: 4, 9: 6, 10: 9, 11: 6, 12: 7, 13: 9}
 }
@@ -155,7 +155,7 @@ func version(s string) (string, error) {
 	return "v" + v.String(), nil
 }
 
-// versions are all that the lab knows, oldest first.
+// versions returns all that the lab knows, oldest first.
 func versions() []string {
 	var all []string
 	for minor := uint64(6); minor <= 13; minor++ {

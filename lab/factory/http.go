@@ -25,7 +25,7 @@ var (
 	manifestPath  = regexp.MustCompile(`^/v2/((?:.+/)?(?:[a-z0-9]+-)?installer(?:-secureboot)?(?:/[0-9a-f]{64})?)/manifests/([^/]+)$`)
 )
 
-// Serves tells whether a path belongs to the factory's API, so that a host which is nobody else's can
+// Serves reports whether a path belongs to the factory's API, so that a host which is nobody else's can
 // be taken for a mirror of it.
 func Serves(path string) bool {
 	for _, r := range []*regexp.Regexp{imagePath, schematicPath, versionsPath, extensionPath, overlayPath, manifestPath} {

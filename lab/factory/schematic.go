@@ -32,7 +32,7 @@ type Customization struct {
 	SecureBoot       schematic.SecureBootCustomization `yaml:"secureboot,omitempty"`
 }
 
-// bootloaders are those that Talos's imager knows.
+// bootloaders returns those that Talos's imager knows.
 func bootloaders() []string { return []string{"", "none", "dual-boot", "sd-boot", "grub"} }
 
 // parseSchematic reads a schematic as strictly as the factory, with the factory's words.
@@ -50,7 +50,7 @@ func parseSchematic(data []byte) (Schematic, error) {
 	return s, nil
 }
 
-// id is the SHA-256 of the canonical form.
+// id returns the SHA-256 of the canonical form.
 func (s Schematic) id() (id string, canonical []byte, err error) {
 	canonical, err = yaml.Marshal(s)
 	if err != nil {

@@ -31,7 +31,7 @@ type Fault struct {
 	end  func(error)
 }
 
-// String is "kill op=talos.bootstrap".
+// String returns "kill op=talos.bootstrap".
 func (f Fault) String() string {
 	parts := []string{string(f.Kind)}
 	for _, k := range slices.Sorted(maps.Keys(f.With)) {
@@ -41,14 +41,14 @@ func (f Fault) String() string {
 	return strings.Join(parts, " ")
 }
 
-// number is a setting that was checked to be one; 0 when it is not set.
+// number returns a setting that was checked to be one; 0 when it is not set.
 func (f Fault) number(key string) int {
 	n, _ := strconv.Atoi(f.With[key]) // checked when it was added
 
 	return n
 }
 
-// Duration is a setting that says how long; 0 when it is not set.
+// Duration returns a setting that says how long; 0 when it is not set.
 func (f Fault) Duration(key string) time.Duration {
 	d, _ := time.ParseDuration(f.With[key]) // checked when it was added
 
@@ -148,7 +148,7 @@ func (s *Set) tell() {
 	s.changed = make(chan struct{})
 }
 
-// List are the faults in the order in which they were added.
+// List returns the faults in the order in which they were added.
 func (s *Set) List() []Fault {
 	if s == nil {
 		return nil
@@ -175,7 +175,7 @@ func (s *Set) Changed() <-chan struct{} {
 	return s.changed
 }
 
-// Strike tells whether a fault of that kind strikes now, and counts that it did. Object is whom it
+// Strike reports whether a fault of that kind strikes now, and counts that it did. Object is whom it
 // strikes, for the trace.
 func (s *Set) Strike(k Kind, object string, about About) (Fault, bool) {
 	if s == nil {
@@ -202,7 +202,7 @@ func (s *Set) Strike(k Kind, object string, about About) (Fault, bool) {
 	return Fault{}, false
 }
 
-// Holds tells whether a lasting fault of that kind is there.
+// Holds reports whether a lasting fault of that kind is there.
 func (s *Set) Holds(k Kind, about About) (Fault, bool) {
 	if s == nil {
 		return Fault{}, false
@@ -219,7 +219,7 @@ func (s *Set) Holds(k Kind, about About) (Fault, bool) {
 	return Fault{}, false
 }
 
-// selects tells whether every selector of the fault fits.
+// selects reports whether every selector of the fault fits.
 func (f *Fault) selects(about About) bool {
 	d, _ := definition(f.Kind) // checked when it was added
 	for _, k := range d.Keys {

@@ -5,7 +5,7 @@ package fault
 
 import "slices"
 
-// Kinds are all kinds.
+// Kinds returns all kinds.
 func Kinds() []Definition {
 	return slices.Concat(command(), hosts(), apis(), nodes())
 }

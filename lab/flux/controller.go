@@ -111,7 +111,7 @@ func (w *watcher) run(ctx context.Context, name string, pod *corev1.Pod) error {
 	return nil
 }
 
-// arguments are the pod's, and over them what is different outside of a pod.
+// arguments returns the pod's, and over them what is different outside of a pod.
 func arguments(name, dir string, pod *corev1.Pod) ([]string, error) {
 	// A dependency is looked at again sooner than in life, where half a minute is nothing.
 	args := []string{"--requeue-dependency=2s"}
@@ -131,7 +131,7 @@ func arguments(name, dir string, pod *corev1.Pod) ([]string, error) {
 		"--storage-addr="+address, "--storage-adv-addr="+address), os.MkdirAll(filepath.Join(dir, "artifacts"), 0o700)
 }
 
-// artifactAddress is where the artifacts are served: the same address after a restart, as a Service's is,
+// artifactAddress returns where the artifacts are served: the same address after a restart, as a Service's is,
 // while nobody else has it. Who reads artifacts tries a dead address for minutes.
 func artifactAddress(file string) (string, error) {
 	last, err := os.ReadFile(file) //nolint:gosec // G304: the site's own directory

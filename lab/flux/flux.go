@@ -44,7 +44,7 @@ type Config struct {
 	Log *slog.Logger
 }
 
-// There says whether the directory has the controllers' programs.
+// There reports whether the directory has the controllers' programs.
 func There(programs string) bool {
 	for _, name := range []string{sourceController, kustomizeController} {
 		if info, err := os.Stat(filepath.Join(programs, name)); err != nil || info.IsDir() {

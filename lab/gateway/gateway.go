@@ -47,10 +47,10 @@ func Start(n *guest.Net, address string, log *slog.Logger) (*Gateway, error) {
 	return g, nil
 }
 
-// Addr is the proxy's host and port.
+// Addr returns the proxy's host and port.
 func (g *Gateway) Addr() string { return g.addr }
 
-// URL is the proxy's address for HTTPS_PROXY.
+// URL returns the proxy's address for HTTPS_PROXY.
 func (g *Gateway) URL() string { return "http://" + g.addr }
 
 // Close stops the proxy; tunnels end with their endpoints.

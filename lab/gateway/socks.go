@@ -61,7 +61,7 @@ func StartSocks(n *guest.Net, address string, log *slog.Logger) (*Socks, error) 
 	return s, nil
 }
 
-// URL is the proxy's address for ALL_PROXY; names are looked up in the site.
+// URL returns the proxy's address for ALL_PROXY; names are looked up in the site.
 func (s *Socks) URL() string { return "socks5h://" + s.listener.Addr().String() }
 
 // Close stops the proxy; tunnels end with their endpoints.

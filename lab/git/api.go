@@ -66,7 +66,7 @@ type request struct {
 	CanPush  *bool  `json:"can_push"`
 }
 
-// readOnly is what the request says; GitHub and Gitea let a key write unless told otherwise.
+// readOnly returns what the request says; GitHub and Gitea let a key write unless told otherwise.
 func (q request) readOnly(gitlab bool) bool {
 	if gitlab {
 		return q.CanPush == nil || !*q.CanPush

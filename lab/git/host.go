@@ -51,7 +51,7 @@ var ErrNoRepository = errors.New("Repository not found") //nolint:staticcheck //
 
 var repositoryForm = regexp.MustCompile(`^[A-Za-z0-9._~-]+(/[A-Za-z0-9._~-]+)+$`)
 
-// locate is where the repository at a URL's path is kept: "/lab/demo" and "lab/demo.git" are the same.
+// locate returns where the repository at a URL's path is kept: "/lab/demo" and "lab/demo.git" are the same.
 func (h *Host) locate(host, name string) (string, error) {
 	name = strings.TrimSuffix(strings.Trim(path.Clean("/"+name), "/"), ".git")
 	if !repositoryForm.MatchString(name) || strings.Contains(name, "..") {
@@ -61,10 +61,10 @@ func (h *Host) locate(host, name string) (string, error) {
 	return filepath.Join(h.dir, "repositories", canonical(host), filepath.FromSlash(name)+".git"), nil
 }
 
-// canonical is the host that owns the repositories: GitHub's API has a name of its own.
+// canonical returns the host that owns the repositories: GitHub's API has a name of its own.
 func canonical(host string) string { return strings.TrimPrefix(strings.ToLower(host), "api.") }
 
-// find is where an existing repository is kept.
+// find returns where an existing repository is kept.
 func (h *Host) find(host, name string) (string, error) {
 	dir, err := h.locate(host, name)
 	if err != nil {
@@ -77,7 +77,7 @@ func (h *Host) find(host, name string) (string, error) {
 	return dir, nil
 }
 
-// ensure is find, and makes the repository where it is missing.
+// ensure returns find, and makes the repository where it is missing.
 func (h *Host) ensure(ctx context.Context, host, name string) (string, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -98,7 +98,7 @@ func (h *Host) ensure(ctx context.Context, host, name string) (string, error) {
 	return dir, nil
 }
 
-// private says whether only the token and deploy keys open a repository.
+// private reports whether only the token and deploy keys open a repository.
 func private(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, privateFile))
 
@@ -108,7 +108,7 @@ func private(dir string) bool {
 // privateFile marks a private repository.
 const privateFile = "lab-private"
 
-// git is a command of git that no configuration of the user's reaches.
+// git returns a command of git that no configuration of the user's reaches.
 func (h *Host) git(ctx context.Context, protocol string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "git", args...) //nolint:gosec // G204: commands of this package alone
 	cmd.Dir = h.dir
@@ -117,7 +117,7 @@ func (h *Host) git(ctx context.Context, protocol string, args ...string) *exec.C
 	return cmd
 }
 
-// environment is what git needs, for repositories that may belong to another user.
+// environment returns what git needs, for repositories that may belong to another user.
 func environment(home string) []string {
 	return []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_COUNT=1",

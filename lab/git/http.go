@@ -20,7 +20,7 @@ const (
 	writeService = "git-receive-pack"
 )
 
-// Serves says whether a path on any host's HTTPS port is for the git host.
+// Serves reports whether a path on any host's HTTPS port is for the git host.
 func Serves(urlPath string) bool {
 	_, _, ok := splitRepository(urlPath)
 
@@ -90,7 +90,7 @@ func unauthorized(w http.ResponseWriter, why string) {
 	http.Error(w, why, http.StatusUnauthorized)
 }
 
-// authenticated says whether a request shows the token, and whether it shows anything.
+// authenticated reports whether a request shows the token, and whether it shows anything.
 func (h *Host) authenticated(r *http.Request) (known, shown bool) {
 	header := r.Header.Get("Authorization")
 	secret := r.Header.Get("PRIVATE-TOKEN") // GitLab's

@@ -33,7 +33,7 @@ var (
 	errTitleUsed = errors.New("Key title has been used") //nolint:staticcheck // as Gitea says it
 )
 
-// keysOf are the deploy keys of the repository in dir.
+// keysOf returns the deploy keys of the repository in dir.
 func keysOf(dir string) ([]Key, error) {
 	data, err := os.ReadFile(filepath.Join(dir, keysFile)) //nolint:gosec // G304: the site's own directory
 	if errors.Is(err, fs.ErrNotExist) {
@@ -133,7 +133,7 @@ func keyAt(dir string, key []byte) (Key, bool) {
 	return Key{}, false
 }
 
-// isKnown says whether any repository of a host has the key.
+// isKnown reports whether any repository of a host has the key.
 func (h *Host) isKnown(host string, key []byte) bool {
 	known := false
 	root := filepath.Join(h.dir, "repositories", canonical(host))

@@ -52,7 +52,7 @@ func makeHostKey(path string) ([]byte, error) {
 	return text, os.WriteFile(path, text, 0o600)
 }
 
-// HostKey is the public half of the SSH host key, as known_hosts has it after a host's name.
+// HostKey returns the public half of the SSH host key, as known_hosts has it after a host's name.
 func (h *Host) HostKey() string {
 	return strings.TrimSpace(string(ssh.MarshalAuthorizedKey(h.signer.PublicKey())))
 }

@@ -47,7 +47,7 @@ func paceOf(c guest.Clock) pace {
 
 func (p pace) scale(d time.Duration) time.Duration { return p.clock.Scale(d) }
 
-// reservedArgs are the flags of kube-apiserver that the certificates and ports here depend on.
+// reservedArgs returns the flags of kube-apiserver that the certificates and ports here depend on.
 func reservedArgs() []string {
 	return []string{
 		"admission-control-config-file", "client-ca-file", "encryption-provider-config", "etcd-cafile", "etcd-certfile", "etcd-keyfile",

@@ -181,7 +181,7 @@ func (c *Cluster) awaitReady(ctx context.Context) error {
 	return nil
 }
 
-// Addr is the loopback host:port of the TLS API server.
+// Addr returns the loopback host:port of the TLS API server.
 func (c *Cluster) Addr() string { return c.process.addr }
 
 // AdminConfig reaches the API server as a member of system:masters. Each call returns a copy.

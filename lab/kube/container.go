@@ -21,7 +21,7 @@ const (
 	setsUp             // an init container: ends by itself, and soon
 )
 
-// role is the kind of an init container: a sidecar serves.
+// role returns the kind of an init container: a sidecar serves.
 func role(policy *corev1.ContainerRestartPolicy) kind {
 	if policy != nil && *policy == corev1.ContainerRestartPolicyAlways {
 		return serves
@@ -232,7 +232,7 @@ func (c *container) exit(now time.Time, code int32, reason, message string) {
 	}
 }
 
-// passed tells whether an init container lets the next one start.
+// passed reports whether an init container lets the next one start.
 func (c *container) passed() bool {
 	if c.kind == serves {
 		return c.phase == running && c.ready || c.phase == exited
@@ -261,7 +261,7 @@ func finishedAll(list []*container) bool {
 	return true
 }
 
-// started tells whether anything of a pod runs that would have to be stopped.
+// started reports whether anything of a pod runs that would have to be stopped.
 func started(s *podState) bool {
 	for _, c := range s.all() {
 		if c.phase == running {

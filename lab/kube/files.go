@@ -104,7 +104,7 @@ func writeFiles(c Config) (*authority, error) {
 	return ca, nil
 }
 
-// processConfig is what lab-kubernetes reads.
+// processConfig returns what lab-kubernetes reads.
 func processConfig(c Config) ([]byte, error) {
 	restore := ""
 	if c.Restore != nil {
@@ -121,7 +121,7 @@ func processConfig(c Config) ([]byte, error) {
 	}, "", "  ")
 }
 
-// servingNames are the names under which the API server is reached.
+// servingNames returns the names under which the API server is reached.
 func servingNames(c Config) ([]string, error) {
 	names := []string{
 		"localhost", "127.0.0.1", "::1", "kubernetes", "kubernetes.default", "kubernetes.default.svc",
@@ -138,7 +138,7 @@ func servingNames(c Config) ([]string, error) {
 	return append(names, c.CertSANs...), nil
 }
 
-// kubeconfig is that of a client; the address comes from the command line.
+// kubeconfig returns that of a client; the address comes from the command line.
 func (a *authority) kubeconfig(user, group string) ([]byte, error) {
 	cert, key, err := a.client(user, group)
 	if err != nil {

@@ -31,7 +31,7 @@ import (
 // speed makes the waits of kubelets short; those of the controllers have lower bounds.
 const speed = 60
 
-// binary is the path of lab-kubernetes, or the test is skipped.
+// binary returns the path of lab-kubernetes, or the test is skipped.
 func binary(t *testing.T) string {
 	t.Helper()
 
@@ -48,7 +48,7 @@ func binary(t *testing.T) string {
 	return path
 }
 
-// config is that of a cluster in a folder of the test.
+// config returns that of a cluster in a folder of the test.
 func config(t *testing.T) kube.Config {
 	t.Helper()
 

@@ -77,7 +77,7 @@ func (k *kubelet) register(ctx context.Context) error {
 	return k.updateStatus(ctx)
 }
 
-// ownLabels are those that a kubelet gives its node.
+// ownLabels returns those that a kubelet gives its node.
 func (k *kubelet) ownLabels() map[string]string {
 	return map[string]string{
 		corev1.LabelHostname:      k.spec.Name,
@@ -227,7 +227,7 @@ func (k *kubelet) capacity() corev1.ResourceList {
 	}
 }
 
-// allocatable is the capacity without what Talos reserves for the system and the kubelet keeps free.
+// allocatable returns the capacity without what Talos reserves for the system and the kubelet keeps free.
 func (k *kubelet) allocatable() corev1.ResourceList {
 	list := maps.Clone(k.capacity())
 	memory := "484Mi" // 384 reserved on a worker, 100 kept free

@@ -110,7 +110,7 @@ func containerStatuses(pod *corev1.Pod, list []*container, creating string) []co
 	return out
 }
 
-// terminated is how a container has ended.
+// terminated returns how a container has ended.
 func (c *container) terminated(pod *corev1.Pod) corev1.ContainerStateTerminated {
 	return corev1.ContainerStateTerminated{
 		ExitCode: c.exitCode, Reason: c.reason, Message: c.message,

@@ -97,7 +97,7 @@ func startProcess(ctx context.Context, binary, dir string) (*process, error) {
 	return p, nil
 }
 
-// environment is ours without proxies: the control plane talks to loopback only. It trades some
+// environment returns ours without proxies: the control plane talks to loopback only. It trades some
 // time for memory, unless ours says otherwise.
 func environment() []string {
 	env := []string{"GOGC=50"}

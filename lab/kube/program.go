@@ -21,7 +21,7 @@ import (
 // Program does the work of containers that end by themselves. Those of which no program is known only
 // seem to run.
 type Program interface {
-	// Does says whether a container's work is the program's.
+	// Does reports whether a container's work is the program's.
 	Does(c *corev1.Container) bool
 	// Run does the work. An error is the last that the container prints before it exits with code 1.
 	Run(ctx context.Context, p Process) error
@@ -46,7 +46,7 @@ const (
 	messageTail = 2048
 )
 
-// program is what does the container's work, nil when it only seems to run.
+// program returns what does the container's work, nil when it only seems to run.
 func (k *kubelet) program(c *container) Program {
 	if c.kind != works {
 		return nil
@@ -82,7 +82,7 @@ func (k *kubelet) pursue(ctx context.Context, pod *corev1.Pod, c *container, p P
 	}
 }
 
-// outliveTakeover is a context for what another kubelet of the same node goes on with.
+// outliveTakeover returns a context for what another kubelet of the same node goes on with.
 func outliveTakeover(ctx context.Context) (context.Context, context.CancelFunc) {
 	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
@@ -115,7 +115,7 @@ func (k *kubelet) perform(ctx context.Context, pod *corev1.Pod, c *corev1.Contai
 	return p.Run(ctx, Process{Args: slices.Concat(c.Command, c.Args), Files: files, API: api})
 }
 
-// files are those that the container mounts from ConfigMaps and Secrets.
+// files returns those that the container mounts from ConfigMaps and Secrets.
 func (k *kubelet) files(ctx context.Context, pod *corev1.Pod, c *corev1.Container) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	for _, mount := range c.VolumeMounts {
@@ -140,7 +140,7 @@ func (k *kubelet) files(ctx context.Context, pod *corev1.Pod, c *corev1.Containe
 	return files, nil
 }
 
-// contentOf are the files of a volume, by their name in it.
+// contentOf returns the files of a volume, by their name in it.
 func (k *kubelet) contentOf(ctx context.Context, namespace string, source corev1.VolumeSource) (map[string][]byte, error) {
 	content, items := map[string][]byte{}, []corev1.KeyToPath(nil)
 	switch {

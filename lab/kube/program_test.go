@@ -177,7 +177,7 @@ func TestCiliumsCLIInstallsAndUpgrades(t *testing.T) {
 	})
 }
 
-// installed is what the tiny chart made.
+// installed returns what the tiny chart made.
 func (c *cluster) installed(t *testing.T) map[string]string {
 	t.Helper()
 

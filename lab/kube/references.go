@@ -103,7 +103,7 @@ func (k *kubelet) missingConfigMap(ctx context.Context, namespace, name string, 
 	return missing(err)
 }
 
-// missing is the text of a lookup's error; one that says nothing about the object is tried again too.
+// missing returns the text of a lookup's error; one that says nothing about the object is tried again too.
 func missing(err error) string {
 	switch {
 	case err == nil:

@@ -101,7 +101,7 @@ func onePerFamily(ips []string) []string {
 	return out
 }
 
-// isCNI tells whether a pod sets up the node's network: it puts a config where the runtime looks.
+// isCNI reports whether a pod sets up the node's network: it puts a config where the runtime looks.
 func isCNI(pod *corev1.Pod) bool {
 	for _, volume := range pod.Spec.Volumes {
 		if volume.HostPath == nil {

@@ -103,7 +103,7 @@ func (k *kubelet) deleteMirror(ctx context.Context, pod *corev1.Pod) error {
 	return err
 }
 
-// mirrorPod is what the API shows of a static pod, with the labels that Talos gives it.
+// mirrorPod returns what the API shows of a static pod, with the labels that Talos gives it.
 func (k *kubelet) mirrorPod(static StaticPod) *corev1.Pod {
 	sum := sha256.Sum256([]byte(k.spec.Name + "/" + static.Name + "/" + static.Image))
 	hash := hex.EncodeToString(sum[:16])

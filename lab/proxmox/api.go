@@ -38,13 +38,13 @@ type request struct {
 	form    url.Values
 }
 
-// param is the first value of a parameter.
+// param returns the first value of a parameter.
 func (r *request) param(name string) string { return r.form.Get(name) }
 
-// flag tells whether a boolean parameter is set.
+// flag reports whether a boolean parameter is set.
 func (r *request) flag(name string) bool { return r.param(name) == "1" || r.param(name) == "true" }
 
-// params are the parameters with their first values.
+// params returns the parameters with their first values.
 func (r *request) params() map[string]string {
 	m := map[string]string{}
 	for k, v := range r.form {

@@ -11,7 +11,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/lab/site"
 )
 
-// settings are a call's parameters without those that are no settings.
+// settings returns a call's parameters without those that are no settings.
 func settings(r *request) map[string]string {
 	m := r.params()
 	for _, k := range []string{"delete", "digest", "sid", "group", "type"} {
@@ -21,7 +21,7 @@ func settings(r *request) map[string]string {
 	return m
 }
 
-// migrated is why Proxmox VE 9 does nothing with groups.
+// migrated returns why Proxmox VE 9 does nothing with groups.
 func migrated(r *request, what string) error {
 	if r.cluster.PVE() > 8 { //nolint:mnd // the version before
 		return fmt.Errorf("%s: ha groups have been migrated to rules", what)

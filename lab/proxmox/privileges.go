@@ -16,7 +16,7 @@ import (
 // "/sdn/zones", "/pool/k8s", "/mapping/pci/gpu". What is below a path has the path's, unless a nearer one is named.
 type Grants map[string][]string
 
-// has tells whether a privilege holds at a path.
+// has reports whether a privilege holds at a path.
 func (g Grants) has(path, privilege string) bool {
 	for {
 		if have, ok := g[path]; ok {
@@ -57,7 +57,7 @@ func (c caller) check(needs ...need) error {
 	return nil
 }
 
-// objectOf is the path of what a call is about.
+// objectOf returns the path of what a call is about.
 func objectOf(r *http.Request) string {
 	switch {
 	case r.PathValue("vmid") != "":

@@ -133,7 +133,7 @@ func timeout(r *request) time.Duration {
 	return time.Duration(number(r.param("timeout"), 0)) * time.Second
 }
 
-// config is the configuration with pending changes, or without when "current" is set. Numbers and
+// config returns the configuration with pending changes, or without when "current" is set. Numbers and
 // booleans are numbers, as there; memory is text.
 func config(r *request, node string, id int) (any, error) {
 	v, err := r.cluster.VM(node, id)

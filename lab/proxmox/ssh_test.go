@@ -77,7 +77,7 @@ func TestHostsSpeakSSH(t *testing.T) {
 	}
 }
 
-// importing is what the provider runs for a disk with an image.
+// importing returns what the provider runs for a disk with an image.
 func importing(file string) string {
 	return `/bin/bash -c 'set -e; try_sudo(){ if [ $(sudo -n pvesm apiinfo 2>&1 | grep "APIVER" | wc -l) -gt 0 ]; then sudo $1; else $1; fi }; ` +
 		`file_id="` + file + `"; file_format="raw"; datastore_id_target="local-lvm"; vm_id="800"; disk_options="aio=io_uring"; disk_interface="scsi0"; ` +

@@ -20,7 +20,7 @@ var (
 	hostKey  = regexp.MustCompile(`^(hostpci|usb|serial|rng|audio)\d+$`)
 )
 
-// settingPrivilege is the privilege of a plain setting, "" for one that is looked at elsewhere.
+// settingPrivilege returns the privilege of a plain setting, "" for one that is looked at elsewhere.
 func settingPrivilege(key string) []string {
 	switch {
 	case slices.Contains([]string{"cores", "cpu", "cpulimit", "cpuunits", "numa", "sockets", "vcpus", "affinity"}, key), numaKey.MatchString(key):
@@ -40,7 +40,7 @@ func settingPrivilege(key string) []string {
 	return []string{"VM.Config.Options"}
 }
 
-// settingNeeds is what the settings of a request need at a VM's path.
+// settingNeeds returns what the settings of a request need at a VM's path.
 func settingNeeds(path string, params map[string]string, create bool) []need {
 	var needs []need
 	for _, key := range slices.Sorted(maps.Keys(params)) {
@@ -94,7 +94,7 @@ func driveNeeds(path, value string, create bool) []need {
 	return needs
 }
 
-// hostNeeds is what a setting needs beside the VM: the network, a mapping, the order of starting.
+// hostNeeds returns what a setting needs beside the VM: the network, a mapping, the order of starting.
 func hostNeeds(key, value string) []need {
 	switch {
 	case netKey.MatchString(key):
@@ -115,7 +115,7 @@ func hostNeeds(key, value string) []need {
 	return nil
 }
 
-// option is a field of a property string: "virtio,bridge=vmbr0".
+// option returns a field of a property string: "virtio,bridge=vmbr0".
 func option(value, name string) string {
 	for _, part := range strings.Split(value, ",") {
 		if v, ok := strings.CutPrefix(part, name+"="); ok {

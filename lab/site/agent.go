@@ -8,7 +8,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/lab/site/pve"
 )
 
-// AgentInterfaces is what a VM's guest agent reports.
+// AgentInterfaces returns what a VM's guest agent reports.
 func (c *Cluster) AgentInterfaces(host string, id int) ([]guest.Interface, error) {
 	c.s.mu.Lock()
 	v, err := c.find(host, id)

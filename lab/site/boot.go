@@ -31,7 +31,7 @@ func bootable(data []byte) *guest.Image {
 	return i
 }
 
-// defaultBoot is the order that a VM gets which names none: the first disk, the CD, the network.
+// defaultBoot returns the order that a VM gets which names none: the first disk, the CD, the network.
 func defaultBoot(config map[string]string) []string {
 	var disk, cd, network string
 	for _, k := range driveOrder(config) {
@@ -196,7 +196,7 @@ func (c *Cluster) plug(v *vm, m *guest.Machine, key string, config map[string]st
 	}
 }
 
-// boots tells whether firmware finds something on a device, and notes it in m.
+// boots reports whether firmware finds something on a device, and notes it in m.
 func (c *Cluster) boots(v *vm, m *guest.Machine, key string, config map[string]string) bool {
 	if pve.ParseProperties("file", config[key]).Get("media") == "cdrom" {
 		m.BootedFromCD = m.CD != nil && runsOn(m.CD, config)
@@ -215,7 +215,7 @@ func (c *Cluster) boots(v *vm, m *guest.Machine, key string, config map[string]s
 	return false
 }
 
-// runsOn tells whether the machine's firmware and processor can run an image.
+// runsOn reports whether the machine's firmware and processor can run an image.
 func runsOn(i *guest.Image, config map[string]string) bool {
 	arch := map[string]string{"": "amd64", "x86_64": "amd64", "aarch64": "arm64"}[config["arch"]]
 

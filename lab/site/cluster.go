@@ -66,16 +66,16 @@ func (c *Cluster) View(do func(o Objects)) {
 // Objects are the cluster-wide objects. They are valid inside [Cluster.Edit] and [Cluster.View] alone.
 type Objects struct{ c *Cluster }
 
-// Pools are the pools by name.
+// Pools returns the pools by name.
 func (o Objects) Pools() map[string]*Pool { return o.c.c.Pools }
 
-// HAGroups are the HA groups by name.
+// HAGroups returns the HA groups by name.
 func (o Objects) HAGroups() map[string]*HAGroup { return o.c.c.HAGroups }
 
-// HAResources are the HA resources by id.
+// HAResources returns the HA resources by id.
 func (o Objects) HAResources() map[string]*HAResource { return o.c.c.HAResources }
 
-// Mappings are the mappings of a kind, [KindPCI] or [KindUSB], by name.
+// Mappings returns the mappings of a kind, [KindPCI] or [KindUSB], by name.
 func (o Objects) Mappings(kind string) map[string]*Mapping {
 	if kind == KindUSB {
 		return o.c.c.USB
@@ -167,7 +167,7 @@ func CheckMapping(kind string, entries []string) error {
 	return nil
 }
 
-// Bridges are the bridges of a host: its own, and those that VMs use there when every name is one.
+// Bridges returns the bridges of a host: its own, and those that VMs use there when every name is one.
 func (c *Cluster) Bridges(host string) ([]string, error) {
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()

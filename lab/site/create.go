@@ -220,7 +220,7 @@ func checkRoot(params map[string]string, user string) error {
 	return nil
 }
 
-// newMAC is an address with the prefix that Proxmox VE uses.
+// newMAC returns an address with the prefix that Proxmox VE uses.
 func newMAC() string {
 	var b [3]byte
 	_, _ = rand.Read(b[:]) // never fails

@@ -63,14 +63,14 @@ type StorageDef struct {
 	SizeBytes int64 `json:"sizeBytes"`
 }
 
-// fileBased tells whether the storage keeps files in directories.
+// fileBased reports whether the storage keeps files in directories.
 func (d StorageDef) fileBased() bool { return d.Type != StorageLVMThin }
 
 func (d StorageDef) holds(content string) bool { return slices.Contains(d.Content, content) }
 
 func (d StorageDef) on(host string) bool { return len(d.Nodes) == 0 || slices.Contains(d.Nodes, host) }
 
-// path is where a file-based storage is mounted.
+// path returns where a file-based storage is mounted.
 func (d StorageDef) path() string {
 	switch {
 	case !d.fileBased():
@@ -82,7 +82,7 @@ func (d StorageDef) path() string {
 	}
 }
 
-// DefaultDefinition is one cluster with the hosts of the project's stacks; any other host comes into
+// DefaultDefinition returns one cluster with the hosts of the project's stacks; any other host comes into
 // being when it is named.
 func DefaultDefinition() Definition {
 	return Definition{
@@ -105,7 +105,7 @@ func DefaultDefinition() Definition {
 	}
 }
 
-// DefaultStorages are the storages of [DefaultDefinition]: "local" and "local-lvm" on every host, as an
+// DefaultStorages returns the storages of [DefaultDefinition]: "local" and "local-lvm" on every host, as an
 // installer leaves them ("local" holds snippets too), and the shared "nas" of three hosts.
 func DefaultStorages() []StorageDef {
 	return []StorageDef{

@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// disk is a volume as a guest uses it. The closures follow the volume when it moves to another storage.
+// disk returns a volume as a guest uses it. The closures follow the volume when it moves to another storage.
 func (c *Cluster) disk(vol *volume, device, serial string) *guest.Disk {
 	return &guest.Disk{
 		Device: device, Size: vol.Size, Serial: serial, Image: vol.Image,
@@ -97,7 +97,7 @@ func (c *Cluster) checkMemory(v *vm, h HostDef) error {
 	return nil
 }
 
-// memoryOn is the memory in MiB of all VMs but one that run on a host.
+// memoryOn returns the memory in MiB of all VMs but one that run on a host.
 func (c *Cluster) memoryOn(host string, but *vm) int {
 	used := 0
 	for key, p := range c.s.running {
@@ -109,7 +109,7 @@ func (c *Cluster) memoryOn(host string, but *vm) int {
 	return used
 }
 
-// balloon is the memory in MiB that a host leaves a VM: once four fifths of its own are given away it takes back what
+// balloon returns the memory in MiB that a host leaves a VM: once four fifths of its own are given away it takes back what
 // the VM's balloon allows. On Proxmox VE that comes and goes; here it is settled when the VM boots.
 func (c *Cluster) balloon(v *vm, config map[string]string) int {
 	memory, least := atoi(config["memory"], defaultMemoryMiB), atoi(config["balloon"], 0)

@@ -187,7 +187,7 @@ func (c *Cluster) imageStorage(host, id string) (HostDef, StorageDef, error) {
 	return h, d, nil
 }
 
-// diskName is the first free one.
+// diskName returns the first free one.
 func (c *Cluster) diskName(d StorageDef, v *vm, format string) string {
 	for i := 0; ; i++ {
 		name := fmt.Sprintf("vm-%d-disk-%d", v.ID, i)

@@ -40,7 +40,7 @@ func (s *Site) trouble(ctx context.Context, node, kind, id string) error {
 	return errors.New(taskError(kind, id))
 }
 
-// taskError is what a task of that type often fails with.
+// taskError returns what a task of that type often fails with.
 func taskError(kind, id string) string {
 	switch kind {
 	case "qmstart":
@@ -54,7 +54,7 @@ func taskError(kind, id string) string {
 	return fmt.Sprintf("can't lock file '/var/lock/qemu-server/lock-%s.conf' - got timeout", id)
 }
 
-// damage is what the network does to a download.
+// damage returns what the network does to a download.
 func (s *Site) damage(host, name string, data []byte, say sayf) ([]byte, error) {
 	about := fault.About{"host": {host}}
 	if _, yes := s.opts.Faults.Strike(fault.DownloadCut, "download/"+name, about); yes {
@@ -73,14 +73,14 @@ func (s *Site) damage(host, name string, data []byte, say sayf) ([]byte, error) 
 	return data, nil
 }
 
-// full tells whether nothing more fits on a storage.
+// full reports whether nothing more fits on a storage.
 func (s *Site) full(host string, d StorageDef) bool {
 	_, yes := s.opts.Faults.Holds(fault.DatastoreFull, fault.About{"host": {host}, "storage": {d.ID}})
 
 	return yes
 }
 
-// noSpace is how making a disk fails on a full storage.
+// noSpace returns how making a disk fails on a full storage.
 func noSpace(d StorageDef, disk string) error {
 	if d.fileBased() {
 		return fmt.Errorf("unable to create image: qemu-img: %s/images/%s: Could not resize file: No space left on device", d.path(), disk)

@@ -31,7 +31,7 @@ func (s *Site) loseNodes() {
 	}
 }
 
-// killer is how what boots now can be killed.
+// killer returns how what boots now can be killed.
 func (s *Site) killer(cut context.CancelFunc, p *process) func(<-chan struct{}) {
 	s.mu.Lock()
 	p.cut = cut
@@ -69,7 +69,7 @@ func (c *Cluster) awaitReturn(ctx context.Context, p *process) {
 	c.s.mu.Unlock()
 }
 
-// returns tells whether what is on the disk comes up; where it does not, it waits until it may, or
+// returns reports whether what is on the disk comes up; where it does not, it waits until it may, or
 // until the VM is reset.
 func (c *Cluster) returns(ctx context.Context, m *guest.Machine, p *process) bool {
 	if m.BootedFromCD || m.BootDisk == nil || len(m.BootDisk.Load()) == 0 {
@@ -94,7 +94,7 @@ func (c *Cluster) returns(ctx context.Context, m *guest.Machine, p *process) boo
 	return true
 }
 
-// namesOf are the names of the VM with that id.
+// namesOf returns the names of the VM with that id.
 func (s *Site) namesOf(id int) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -108,7 +108,7 @@ func (s *Site) namesOf(id int) []string {
 	return []string{strconv.Itoa(id)}
 }
 
-// names are what a fault may call a VM. The caller holds the lock.
+// names returns what a fault may call a VM. The caller holds the lock.
 func (s *Site) names(v *vm) []string {
 	names := []string{strconv.Itoa(v.ID)}
 	if n := v.Config["name"]; n != "" {
@@ -126,7 +126,7 @@ func (s *Site) names(v *vm) []string {
 	return names
 }
 
-// NodeNames are what faults may call the VMs of the site.
+// NodeNames returns what faults may call the VMs of the site.
 func (s *Site) NodeNames() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

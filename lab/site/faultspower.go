@@ -10,17 +10,17 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/lab/site/pve"
 )
 
-// down tells whether a host has no power.
+// down reports whether a host has no power.
 func (s *Site) down(host string) bool {
 	_, yes := s.opts.Faults.Holds(fault.HostDown, fault.About{"host": {host}})
 
 	return yes
 }
 
-// HostUp tells whether a host has power.
+// HostUp reports whether a host has power.
 func (c *Cluster) HostUp(host string) bool { return !c.s.down(host) }
 
-// unpowered tells whether a name or address is that of a host without power.
+// unpowered reports whether a name or address is that of a host without power.
 func (s *Site) unpowered(name string) bool {
 	if len(s.opts.Faults.List()) == 0 {
 		return false

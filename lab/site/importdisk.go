@@ -15,7 +15,7 @@ import (
 
 const rootUser = "root@pam"
 
-// VolumePath is where a volume lies on a host, as `pvesm path` says it.
+// VolumePath returns where a volume lies on a host, as `pvesm path` says it.
 func (c *Cluster) VolumePath(host, volID string) (string, error) {
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
@@ -68,7 +68,7 @@ func (c *Cluster) Set(host string, id int, params map[string]string) error {
 	return c.Update(host, id, params, rootUser)
 }
 
-// HostAddress is where a host answers SSH: its own address, or one of the range for benchmarks (RFC 2544), which no
+// HostAddress returns where a host answers SSH: its own address, or one of the range for benchmarks (RFC 2544), which no
 // network has, that follows from its name.
 func (c *Cluster) HostAddress(name string) netip.Addr {
 	c.s.mu.Lock()

@@ -42,7 +42,7 @@ func (c *Cluster) start(ctx context.Context, v *vm) error {
 	return c.switchOn(v)
 }
 
-// switchOn is what a start does. The caller holds the lock.
+// switchOn returns what a start does. The caller holds the lock.
 func (c *Cluster) switchOn(v *vm) error {
 	switch {
 	case c.s.down(v.Host): // a task that was under way when the power went

@@ -162,7 +162,7 @@ func (s *Site) tellGone() {
 	}
 }
 
-// Net is the site's network.
+// Net returns the site's network.
 func (s *Site) Net() *guest.Net { return s.net }
 
 // Clock scales the site's waits.
@@ -171,10 +171,10 @@ func (s *Site) Clock() guest.Clock { return s.opts.Clock }
 // Trace keeps the site's operations.
 func (s *Site) Trace() *guest.Trace { return s.opts.Trace }
 
-// Faults are what goes wrong with the site; nil when nothing does.
+// Faults returns what goes wrong with the site; nil when nothing does.
 func (s *Site) Faults() *fault.Set { return s.opts.Faults }
 
-// Dir is the site's directory.
+// Dir returns the site's directory.
 func (s *Site) Dir() string { return s.opts.Dir }
 
 // Cluster returns the Proxmox VE cluster that answers at an API endpoint: the one of the host whose
@@ -200,7 +200,7 @@ func (s *Site) Cluster(endpoint string) *Cluster {
 	return &Cluster{s: s, c: s.state.Clusters[0]}
 }
 
-// Clusters are all clusters of the site, the default one first.
+// Clusters returns all clusters of the site, the default one first.
 func (s *Site) Clusters() []*Cluster {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -219,13 +219,13 @@ type Cluster struct {
 	c *cluster
 }
 
-// Name is the cluster's name.
+// Name returns the cluster's name.
 func (c *Cluster) Name() string { return c.c.Name }
 
-// PVE is the major version of Proxmox VE that the cluster runs.
+// PVE returns the major version of Proxmox VE that the cluster runs.
 func (c *Cluster) PVE() int { return max(c.c.PVE, 8) }
 
-// Hosts are the cluster's hosts by name.
+// Hosts returns the cluster's hosts by name.
 func (c *Cluster) Hosts() []HostDef {
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()

@@ -131,7 +131,7 @@ func (l *lab) download(host, storage string) {
 	l.done(upid, err)
 }
 
-// talos is a VM as the project makes them.
+// talos returns a VM as the project makes them.
 func talos(changes ...string) map[string]string {
 	m := map[string]string{
 		"name": "ctrl-00", "cores": "2", "memory": "2048", "cpu": "host", "machine": "q35", "scsihw": "virtio-scsi-single",

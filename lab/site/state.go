@@ -54,14 +54,14 @@ type vm struct {
 	Pending map[string]string `json:"pending,omitempty"`
 	// PendingDelete are keys that go away at the next power cycle.
 	PendingDelete []string `json:"pendingDelete,omitempty"`
-	// On says whether it is powered on, now or before the lab was stopped.
+	// On reports whether it is powered on, now or before the lab was stopped.
 	On   bool   `json:"on,omitempty"`
 	Lock string `json:"lock,omitempty"`
 	// Started is the Unix time of its last power-on.
 	Started int64 `json:"started,omitempty"`
 }
 
-// wanted is the configuration with everything that is pending in it.
+// wanted returns the configuration with everything that is pending in it.
 func (v *vm) wanted() map[string]string {
 	c := maps.Clone(v.Config)
 	for _, k := range v.PendingDelete {

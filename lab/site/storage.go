@@ -34,7 +34,7 @@ type VolumeInfo struct {
 	Created int64 // Unix time
 }
 
-// Storages are the storages that a host has, by id.
+// Storages returns the storages that a host has, by id.
 func (c *Cluster) Storages(host string) ([]StorageStatus, error) {
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
@@ -54,7 +54,7 @@ func (c *Cluster) Storages(host string) ([]StorageStatus, error) {
 	return all, nil
 }
 
-// StorageConfigs are the cluster's storages as configured.
+// StorageConfigs returns the cluster's storages as configured.
 func (c *Cluster) StorageConfigs() []StorageStatus {
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
@@ -227,7 +227,7 @@ func (c *Cluster) free(v *volume) error {
 	return nil
 }
 
-// file is where the bytes of a volume are kept.
+// file returns where the bytes of a volume are kept.
 func (c *Cluster) file(v *volume) string {
 	host := v.Host
 	if host == "" {

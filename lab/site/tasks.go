@@ -172,7 +172,7 @@ func (s *Site) Task(upid string) (Task, error) {
 	return Task{UPID: upid, Node: parts[1], Type: parts[5], ID: parts[6], User: parts[7], End: time.Now(), Exit: "unexpected status"}, nil
 }
 
-// Tasks are a host's tasks, the newest first; node "" means every host.
+// Tasks returns a host's tasks, the newest first; node "" means every host.
 func (s *Site) Tasks(node string) []Task {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -33,7 +33,7 @@ type VM struct {
 	Pool   string `json:"pool,omitempty"`
 }
 
-// VMs are the cluster's virtual machines by id.
+// VMs returns the cluster's virtual machines by id.
 func (c *Cluster) VMs() []VM {
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
@@ -120,7 +120,7 @@ func (c *Cluster) lockVM(id int) (unlock func()) {
 	return m.Unlock
 }
 
-// NextID is the first free VM id from 100, or id itself when it is free.
+// NextID returns the first free VM id from 100, or id itself when it is free.
 func (c *Cluster) NextID(id int) (int, error) {
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()

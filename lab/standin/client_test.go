@@ -75,7 +75,7 @@ func (e engine) configure(config bridge.Tree) error {
 	return err
 }
 
-// variables are the configuration in the form in which older plugins read it.
+// variables returns the configuration in the form in which older plugins read it.
 func (e engine) variables(config bridge.Tree) map[string]string {
 	all := map[string]string{}
 	for name, value := range config {
@@ -119,7 +119,7 @@ func (e engine) check(u resource.URN, news, olds resource.PropertyMap) (resource
 	return in, problems
 }
 
-// tryCheck is check for what a provider may refuse altogether.
+// tryCheck returns check for what a provider may refuse altogether.
 func (e engine) tryCheck(
 	u resource.URN, news, olds resource.PropertyMap,
 ) (in resource.PropertyMap, problems []string, err error) {

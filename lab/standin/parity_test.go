@@ -140,7 +140,7 @@ func (p player) edit(
 	return news, changed
 }
 
-// drift is what a refresh finds.
+// drift returns what a refresh finds.
 func (p player) drift(u resource.URN, id string, in, out resource.PropertyMap) (string, any) {
 	r := p.e.read(u, id, in, out)
 	if r.GetId() == "" {
@@ -151,7 +151,7 @@ func (p player) drift(u resource.URN, id string, in, out resource.PropertyMap) (
 	return p.difference(u, id, in, props), seen(props)
 }
 
-// difference is that of unchanged inputs to a state.
+// difference returns that of unchanged inputs to a state.
 func (p player) difference(u resource.URN, id string, in, out resource.PropertyMap) string {
 	d, err := p.e.tryDiff(u, id, in, out, in)
 	if err != nil {

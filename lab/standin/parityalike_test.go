@@ -26,7 +26,7 @@ func refusal(err error) string {
 	return drawn(strings.TrimSpace(err.Error()))
 }
 
-// difference is an answer to Diff in a line.
+// difference returns an answer to Diff in a line.
 func difference(d *pulumirpc.DiffResponse) string {
 	line := strings.TrimPrefix(d.GetChanges().String(), "DIFF_")
 	for _, k := range slices.Sorted(maps.Keys(d.GetDetailedDiff())) {
@@ -42,7 +42,7 @@ func difference(d *pulumirpc.DiffResponse) string {
 	return line
 }
 
-// seen is what a person sees of properties: no bookkeeping, secrets and unknown values marked.
+// seen returns what a person sees of properties: no bookkeeping, secrets and unknown values marked.
 func seen(v any) any {
 	switch v := v.(type) {
 	case resource.PropertyMap:
@@ -123,7 +123,7 @@ func alikeInStates(t *testing.T, plugin, standin story) {
 	}
 }
 
-// roots are the top-level properties of a difference, and whether they replace: how the plugin tells
+// roots returns the top-level properties of a difference, and whether they replace: how the plugin tells
 // apart adding, changing and removing within them follows Terraform's state.
 func roots(difference string) string {
 	all := map[string]bool{}
@@ -148,7 +148,7 @@ func roots(difference string) string {
 	return first + " " + strings.Join(slices.Sorted(maps.Keys(all)), " ")
 }
 
-// asDetailed is b no more detailed than a: of some resources the plugin says only that they change.
+// asDetailed returns b no more detailed than a: of some resources the plugin says only that they change.
 func asDetailed(a, b string) string {
 	if strings.HasPrefix(a, "SOME") && !strings.Contains(a, "=") {
 		return regexp.MustCompile(` \S+=\w+`).ReplaceAllString(b, "")
@@ -157,7 +157,7 @@ func asDetailed(a, b string) string {
 	return b
 }
 
-// places are where problems are, "m.cpu.type".
+// places returns where problems are, "m.cpu.type".
 func places(problems []string) []string {
 	var all []string
 	for _, p := range problems {
@@ -169,7 +169,7 @@ func places(problems []string) []string {
 	return slices.Compact(all)
 }
 
-// bare is an error without what the bridges put around the provider's words.
+// bare returns an error without what the bridges put around the provider's words.
 func bare(message string) string {
 	for _, around := range []string{
 		`^rpc error: code = \w+ desc = `, `(creating|updating|deleting|planning) (urn:\S*|[\w -]+): `, `\d+ errors? occurred:\s+\* `, `^preview: `, `^rpc error: code = \w+ desc = `, `(creating|updating|deleting|planning) (urn:\S*|[\w -]+): `, `^: `,

@@ -100,7 +100,7 @@ func (s *kubernetesStage) play(t *testing.T, sc kubernetesScene) story {
 	return p.play(t, urn(sc.token, "it"), sc.inputs, sc.edited)
 }
 
-// get is what stands at a path, without what differs from cluster to cluster.
+// get returns what stands at a path, without what differs from cluster to cluster.
 func (s *kubernetesStage) get(t *testing.T, path string) any {
 	t.Helper()
 
@@ -119,7 +119,7 @@ func (s *kubernetesStage) get(t *testing.T, path string) any {
 	return settled(object)
 }
 
-// settled is an object without what differs from cluster to cluster: times, versions, names of managers
+// settled returns an object without what differs from cluster to cluster: times, versions, names of managers
 // that are drawn by lot.
 func settled(v any) any {
 	switch v := v.(type) {
@@ -152,7 +152,7 @@ func settled(v any) any {
 	return v
 }
 
-// owners are what managers own, without their own names.
+// owners returns what managers own, without their own names.
 func owners(fields any) any {
 	list, _ := fields.([]any)
 	all := []any{}

@@ -41,7 +41,7 @@ const (
 "schema":{"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}]}}`
 )
 
-// kubernetesScenes are all scenes by name: the objects and releases that the program makes.
+// kubernetesScenes returns all scenes by name: the objects and releases that the program makes.
 func kubernetesScenes(t *testing.T) map[string]kubernetesScene {
 	t.Helper()
 
@@ -205,7 +205,7 @@ func customScenes() map[string]kubernetesScene {
 	return scenes
 }
 
-// demoChart is a chart that makes a ConfigMap, and what else is given.
+// demoChart returns a chart that makes a ConfigMap, and what else is given.
 func demoChart(version string, templates map[string]string) map[string]string {
 	files := map[string]string{
 		"Chart.yaml":          "apiVersion: v2\nname: demo\nversion: " + version + "\nappVersion: 9.9.9\n",

@@ -55,7 +55,7 @@ func TestProxmoxveIsLikeThePlugin(t *testing.T) {
 	}
 }
 
-// scenes are all scenes by name; each machine has an id of its own.
+// scenes returns all scenes by name; each machine has an id of its own.
 func scenes(web string) map[string]scene {
 	all := map[string]scene{
 		"everything": {token: vmToken, inputs: machine("everything", 101, everything())},
@@ -94,7 +94,7 @@ func scenes(web string) map[string]scene {
 	return all
 }
 
-// machine is a small machine that stays off, with these settings over its own.
+// machine returns a small machine that stays off, with these settings over its own.
 func machine(name string, id int, over bridge.Tree) bridge.Tree {
 	in := bridge.Tree{
 		"nodeName": "alpha", "vmId": id, "name": name, "started": false,
@@ -134,7 +134,7 @@ func mistakes() map[string]bridge.Tree {
 	}
 }
 
-// refused are machines that a host refuses.
+// refused returns machines that a host refuses.
 func refused() map[string]scene {
 	disk := func(over bridge.Tree) bridge.Tree {
 		d := bridge.Tree{"interface": "scsi0", "size": 8, "datastoreId": "local-lvm", "fileFormat": "raw"}
@@ -160,7 +160,7 @@ func refused() map[string]scene {
 	}
 }
 
-// files are downloads, as they differ from one that comes about.
+// files returns downloads, as they differ from one that comes about.
 func files(web string) map[string]bridge.Tree {
 	return map[string]bridge.Tree{
 		"plain":          {},
@@ -179,7 +179,7 @@ func files(web string) map[string]bridge.Tree {
 	}
 }
 
-// others are resources that are neither machines nor files.
+// others returns resources that are neither machines nor files.
 func others() map[string]scene {
 	return map[string]scene{
 		"pool": {

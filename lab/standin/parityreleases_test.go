@@ -37,7 +37,7 @@ func chartIn(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// releaseScenes are charts that are released, by a path as the program does it.
+// releaseScenes returns charts that are released, by a path as the program does it.
 func releaseScenes(t *testing.T) map[string]kubernetesScene {
 	t.Helper()
 
@@ -100,7 +100,7 @@ func releaseScenes(t *testing.T) map[string]kubernetesScene {
 	return all
 }
 
-// slug is a name as Kubernetes takes it.
+// slug returns a name as Kubernetes takes it.
 func slug(name string) string {
 	out := []rune(name)
 	for i, r := range out {

@@ -91,7 +91,7 @@ func (s *stage) note(r *http.Request) {
 	s.calls = append(s.calls, line)
 }
 
-// took are the calls about an object since it was last asked, without what others did meanwhile.
+// took returns the calls about an object since it was last asked, without what others did meanwhile.
 func (s *stage) took(about string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,7 +110,7 @@ func (s *stage) took(about string) []string {
 	return mine
 }
 
-// concerns tells whether a call is about an object: a machine's id, or a name of its own.
+// concerns reports whether a call is about an object: a machine's id, or a name of its own.
 func concerns(call, about string) bool {
 	if _, err := strconv.Atoi(about); err == nil {
 		return strings.Contains(call, "/qemu/"+about+"/") || strings.Contains(call+" ", " vmid="+about+" ") ||
@@ -135,7 +135,7 @@ func drawn(s string) string {
 	return s
 }
 
-// about is what calls concerning a resource have in them.
+// about returns what calls concerning a resource have in them.
 func about(in bridge.Tree) string {
 	if id := in.Int("vmId"); id > 0 {
 		return fmt.Sprint(id)

@@ -106,7 +106,7 @@ func newTalosStage(t *testing.T, port int) *talosStage {
 	return s
 }
 
-// posted are the factory's calls about a schematic.
+// posted returns the factory's calls about a schematic.
 func (s *talosStage) posted(about string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -151,7 +151,7 @@ func (s *talosStage) play(t *testing.T, given talosGiven, sc talosScene) story {
 	return p.play(t, urn(sc.token, "it"), inputs, edited)
 }
 
-// placed are inputs with the side's own node.
+// placed returns inputs with the side's own node.
 func placed(inputs bridge.Tree, at string) bridge.Tree {
 	own := maps.Clone(inputs)
 	if own.Str("endpoint") == ownNode {

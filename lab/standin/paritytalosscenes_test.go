@@ -25,10 +25,10 @@ import (
 // briefly bounds what would be tried for ten minutes.
 func briefly() bridge.Tree { return bridge.Tree{"create": "2s", "update": "2s"} }
 
-// unknown is what a plan does not know yet.
+// unknown returns what a plan does not know yet.
 func unknown() resource.PropertyValue { return resource.MakeComputed(resource.NewProperty("")) }
 
-// talosScenes are all scenes by name: the resources that the program makes.
+// talosScenes returns all scenes by name: the resources that the program makes.
 func talosScenes(t *testing.T, given talosGiven) map[string]talosScene {
 	t.Helper()
 
@@ -60,7 +60,7 @@ func talosScenes(t *testing.T, given talosGiven) map[string]talosScene {
 	return all
 }
 
-// applyScenes are configurations that are applied.
+// applyScenes returns configurations that are applied.
 func applyScenes(given talosGiven) map[string]talosScene {
 	other := strings.Replace(given.config, "/dev/vda", "/dev/sda", 1)
 	node := func(over bridge.Tree) bridge.Tree {
@@ -124,7 +124,7 @@ func applyScenes(given talosGiven) map[string]talosScene {
 	return scenes
 }
 
-// kubeconfigScenes are kubeconfigs that are fetched.
+// kubeconfigScenes returns kubeconfigs that are fetched.
 func kubeconfigScenes(t *testing.T, given talosGiven) map[string]talosScene {
 	t.Helper()
 
@@ -164,7 +164,7 @@ func kubeconfigScenes(t *testing.T, given talosGiven) map[string]talosScene {
 	return scenes
 }
 
-// adminConfig is a kubeconfig whose certificate is valid for a time.
+// adminConfig returns a kubeconfig whose certificate is valid for a time.
 func adminConfig(t *testing.T, valid time.Duration) string {
 	t.Helper()
 
@@ -184,7 +184,7 @@ current-context: admin@demo
 `, encode(authority.CrtPEM), encode(admin.CrtPEM), encode(admin.KeyPEM))
 }
 
-// schematicScenes are schematics that are registered.
+// schematicScenes returns schematics that are registered.
 func schematicScenes() map[string]talosScene {
 	text := func(extension string) string {
 		return "customization:\n  systemExtensions:\n    officialExtensions:\n      - siderolabs/" + extension + "\n"

@@ -22,7 +22,7 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 )
 
-// pinned are the plugins that the stand-ins stand for.
+// pinned returns the plugins that the stand-ins stand for.
 func pinned() map[string]string {
 	return map[string]string{"proxmoxve": "6.18.1", "talos": "0.7.1", "kubernetes": "4.23.0"}
 }

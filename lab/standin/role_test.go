@@ -33,7 +33,7 @@ type privilege struct {
 	grants proxmox.Grants
 }
 
-// privilegeTable are the rows of the guide's table.
+// privilegeTable returns the rows of the guide's table.
 func privilegeTable(t *testing.T) []privilege {
 	t.Helper()
 
@@ -70,7 +70,7 @@ func privilegeTable(t *testing.T) []privilege {
 	return rows
 }
 
-// together are grants of several rows.
+// together returns grants of several rows.
 func together(rows ...proxmox.Grants) proxmox.Grants {
 	all := proxmox.Grants{}
 	for _, row := range rows {
@@ -82,7 +82,7 @@ func together(rows ...proxmox.Grants) proxmox.Grants {
 	return all
 }
 
-// always is what every stack needs: the rows before that of the agent, but those of two settings.
+// always returns what every stack needs: the rows before that of the agent, but those of two settings.
 func always(t *testing.T) proxmox.Grants {
 	t.Helper()
 
@@ -100,7 +100,7 @@ func always(t *testing.T) proxmox.Grants {
 	return nil
 }
 
-// programsVM are the inputs of a VM as the program registers it.
+// programsVM returns the inputs of a VM as the program registers it.
 func programsVM(t *testing.T) bridge.Tree {
 	t.Helper()
 
@@ -116,7 +116,7 @@ func programsVM(t *testing.T) bridge.Tree {
 	return args
 }
 
-// step is a provider's call, with what went wrong.
+// step returns a provider's call, with what went wrong.
 func (e engine) step(typ, name string, args bridge.Tree) (in, out resource.PropertyMap, id string, err error) {
 	e.t.Helper()
 
@@ -129,7 +129,7 @@ func (e engine) step(typ, name string, args bridge.Tree) (in, out resource.Prope
 	return in, out, id, err
 }
 
-// life is what happens to an image and a VM of the program from beginning to end.
+// life returns what happens to an image and a VM of the program from beginning to end.
 func life(e engine, web string, vm bridge.Tree) error {
 	e.t.Helper()
 
@@ -234,7 +234,7 @@ func TestTheGuidesRoleIsEnough(t *testing.T) {
 	}
 }
 
-// row is the guide's row whose third column has the text.
+// row returns the guide's row whose third column has the text.
 func row(t *testing.T, text string) proxmox.Grants {
 	t.Helper()
 

@@ -16,7 +16,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/lab/standin/talos"
 )
 
-// sample is a value of a type with every property set.
+// sample returns a value of a type with every property set.
 func sample(t *bridge.Type) resource.PropertyValue {
 	switch t.Kind {
 	case bridge.Bool:
@@ -41,7 +41,7 @@ func sample(t *bridge.Type) resource.PropertyValue {
 	return resource.NewProperty("x")
 }
 
-// wrong is a value that a type never has.
+// wrong returns a value that a type never has.
 func wrong(t *bridge.Type) resource.PropertyValue {
 	if t.Kind == bridge.String {
 		return resource.NewProperty(true)

@@ -35,7 +35,7 @@ func (idle) Run(ctx context.Context, m *guest.Machine) guest.Exit {
 	return guest.ExitPowerOff
 }
 
-// onSite is a configured provider of a site whose VMs idle, and the site. The web server has talos.iso, and the same as
+// onSite returns a configured provider of a site whose VMs idle, and the site. The web server has talos.iso, and the same as
 // talos.raw.gz. The provider's token may do everything, or what grants say.
 func onSite(t *testing.T, grants ...proxmox.Grants) (e engine, s *site.Site, web string) {
 	t.Helper()

@@ -53,7 +53,7 @@ type fakeNode struct {
 	calls      []string
 }
 
-// took are the calls since it was last asked, without the looks at the disks.
+// took returns the calls since it was last asked, without the looks at the disks.
 func (n *fakeNode) took() []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -196,7 +196,7 @@ func TestMachineSecrets(t *testing.T) {
 	assert.Equal(t, []string{"talosVersion"}, lowered.GetReplaces(), "an older version makes new secrets")
 }
 
-// machineConfig is a generated control plane configuration.
+// machineConfig returns a generated control plane configuration.
 func (e engine) machineConfig(secrets resource.PropertyMap) string {
 	e.t.Helper()
 

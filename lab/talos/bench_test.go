@@ -31,6 +31,8 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/lab/fault"
 	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
 	"github.com/talos-proxmox/talos-proxmox/lab/talos"
+	"github.com/talos-proxmox/talos-proxmox/lab/talos/controlplane"
+	"github.com/talos-proxmox/talos-proxmox/lab/talos/node"
 )
 
 const (
@@ -46,7 +48,7 @@ type bench struct {
 	t     *testing.T
 	ctx   context.Context //nolint:containedctx // ends with the test
 	net   *guest.Net
-	nodes *talos.Nodes
+	nodes *node.Nodes
 	kube  *fakeKubernetes
 	trace *lockedBuffer
 	clock guest.Clock
@@ -66,7 +68,7 @@ func newBench(t *testing.T) *bench {
 	b.faults = fault.New(guest.NewTrace(b.trace), nil)
 	ctx, cancel := context.WithCancel(context.Background())
 	b.ctx = ctx
-	b.nodes = talos.New(talos.Options{Kubernetes: b.kube, Dir: t.TempDir()})
+	b.nodes = talos.New(node.Options{Kubernetes: b.kube, Dir: t.TempDir()})
 	t.Cleanup(func() {
 		cancel()
 		b.wg.Wait()
@@ -83,7 +85,7 @@ type cluster struct {
 	input  *generate.Input
 }
 
-// cluster is a new cluster of this bench. Different benches share the secrets, whose RSA key takes
+// cluster returns a new cluster of this bench. Different benches share the secrets, whose RSA key takes
 // seconds to make; on one bench every cluster has its own.
 func (b *bench) cluster() *cluster {
 	b.t.Helper()
@@ -117,7 +119,7 @@ func (b *bench) clusterWith(bundle *secrets.Bundle) *cluster {
 	return &cluster{bench: b, bundle: bundle, input: input}
 }
 
-// config is a node's configuration, its hostname among it; change may change it.
+// config returns a node's configuration, its hostname among it; change may change it.
 func (c *cluster) config(role machine.Type, hostname string, change func(*v1alpha1.Config)) []byte {
 	c.bench.t.Helper()
 	p, err := c.input.Config(role)
@@ -160,7 +162,7 @@ func (b *bench) dialer() []grpc.DialOption {
 	}
 }
 
-// insecure is a client of maintenance mode.
+// insecure returns a client of maintenance mode.
 func (b *bench) insecure(v *vm) *client.Client {
 	b.t.Helper()
 	c, err := client.New(b.ctx, client.WithEndpoints(v.addr()), client.WithGRPCDialOptions(b.dialer()...),
@@ -171,7 +173,7 @@ func (b *bench) insecure(v *vm) *client.Client {
 	return c
 }
 
-// client is an administrator of the cluster at one node.
+// client returns an administrator of the cluster at one node.
 func (c *cluster) client(v *vm) *client.Client {
 	c.bench.t.Helper()
 	cfg, err := c.input.Talosconfig()
@@ -206,14 +208,14 @@ func (b *bench) eventually(what string, check func() error) {
 	require.NoError(b.t, err, "%s\nstatus: %s\ntrace: %s", what, toJSON(b.nodes.Status()), b.trace.String())
 }
 
-func (b *bench) node(v *vm) (talos.NodeStatus, error) {
+func (b *bench) node(v *vm) (node.NodeStatus, error) {
 	for _, n := range b.nodes.Status().Nodes {
 		if n.VMID == v.m.VMID {
 			return n, nil
 		}
 	}
 
-	return talos.NodeStatus{}, errors.New("the machine is not running")
+	return node.NodeStatus{}, errors.New("the machine is not running")
 }
 
 func (b *bench) awaitStage(v *vm, stage string) {
@@ -270,7 +272,7 @@ func (l *lockedBuffer) String() string {
 	return l.buf.String()
 }
 
-// events are the traced operations of one kind.
+// events returns the traced operations of one kind.
 func (l *lockedBuffer) events(op string) []guest.Event {
 	var out []guest.Event
 	for line := range strings.Lines(l.String()) {
@@ -285,10 +287,10 @@ func (l *lockedBuffer) events(op string) []guest.Event {
 
 func vmAddr(s string) netip.Addr { return netip.MustParseAddr(s) }
 
-// spec is what a node's kubelet registered, once it has.
-func (b *bench) spec(name string) talos.NodeSpec {
+// spec returns what a node's kubelet registered, once it has.
+func (b *bench) spec(name string) controlplane.NodeSpec {
 	b.t.Helper()
-	var spec talos.NodeSpec
+	var spec controlplane.NodeSpec
 	b.eventually(name+" is registered", func() (err error) {
 		spec, err = b.kube.last().spec(name)
 

@@ -17,7 +17,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
 )
 
-// dataDisk is a disk beside a machine's own, which outlives it.
+// dataDisk returns a disk beside a machine's own, which outlives it.
 func dataDisk(device, serial string) *guest.Disk {
 	var (
 		mu   sync.Mutex

@@ -12,7 +12,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/talos-proxmox/talos-proxmox/lab/talos"
+	"github.com/talos-proxmox/talos-proxmox/lab/talos/controlplane"
 )
 
 // fakeKubernetes starts clusters that only remember what they were asked.
@@ -21,10 +21,10 @@ type fakeKubernetes struct {
 	clusters []*fakeCluster
 }
 
-func (f *fakeKubernetes) Start(_ context.Context, c talos.KubernetesConfig) (talos.KubernetesCluster, error) {
+func (f *fakeKubernetes) Start(_ context.Context, c controlplane.Config) (controlplane.Cluster, error) {
 	k := &fakeCluster{
 		config: c, server: httptest.NewServer(http.HandlerFunc(noGroups)),
-		nodes: map[string]talos.NodeSpec{}, runs: map[string]chan struct{}{},
+		nodes: map[string]controlplane.NodeSpec{}, runs: map[string]chan struct{}{},
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -64,10 +64,10 @@ func (f *fakeKubernetes) started() int {
 }
 
 type fakeCluster struct {
-	config    talos.KubernetesConfig
+	config    controlplane.Config
 	server    *httptest.Server
 	mu        sync.Mutex
-	nodes     map[string]talos.NodeSpec
+	nodes     map[string]controlplane.NodeSpec
 	runs      map[string]chan struct{}
 	destroyed bool
 }
@@ -76,7 +76,7 @@ func (c *fakeCluster) Addr() string { return c.server.Listener.Addr().String() }
 
 func (c *fakeCluster) AdminConfig() *rest.Config { return &rest.Config{Host: "http://" + c.Addr()} }
 
-func (c *fakeCluster) Node(ctx context.Context, n talos.NodeSpec) error {
+func (c *fakeCluster) Node(ctx context.Context, n controlplane.NodeSpec) error {
 	replaced := make(chan struct{})
 	c.mu.Lock()
 	if former := c.runs[n.Name]; former != nil {
@@ -100,14 +100,14 @@ func (c *fakeCluster) Node(ctx context.Context, n talos.NodeSpec) error {
 	return nil
 }
 
-func (c *fakeCluster) spec(name string) (talos.NodeSpec, error) {
+func (c *fakeCluster) spec(name string) (controlplane.NodeSpec, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if n, ok := c.nodes[name]; ok {
 		return n, nil
 	}
 
-	return talos.NodeSpec{}, errors.New("node " + name + " is not registered")
+	return controlplane.NodeSpec{}, errors.New("node " + name + " is not registered")
 }
 
 func (c *fakeCluster) Snapshot(context.Context) ([]byte, error) {

@@ -20,7 +20,7 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// as is a client of one node with the given role.
+// as returns a client of one node with the given role.
 func (c *cluster) as(v *vm, r role.Role) *client.Client {
 	b := c.bench
 	b.t.Helper()

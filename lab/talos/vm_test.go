@@ -72,7 +72,7 @@ func (b *bench) vm(id int, change func(*guest.Machine)) *vm {
 	return v
 }
 
-// pullImage is the site's registry: every nocloud installer of a known schematic.
+// pullImage returns the site's registry: every nocloud installer of a known schematic.
 func pullImage(_ context.Context, ref string) (*guest.Image, error) {
 	rest, ok := strings.CutPrefix(ref, installer)
 	if !ok {

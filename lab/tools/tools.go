@@ -23,7 +23,7 @@ const (
 // is the path of lab-kubernetes, LAB_CHARTS that of charts, LAB_FLUX_CONTROLLERS that of flux-controllers.
 type Dir string
 
-// Beside is the directory of the running program.
+// Beside returns the directory of the running program.
 func Beside() (Dir, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -64,7 +64,7 @@ func Above(dir string) (Dir, error) {
 	}
 }
 
-// Path is where a tool is or would be.
+// Path returns where a tool is or would be.
 func (d Dir) Path(name string) string {
 	variables := map[string]string{Kubernetes: "LAB_KUBERNETES", Charts: "LAB_CHARTS", Flux: "LAB_FLUX_CONTROLLERS"}
 	if own := os.Getenv(variables[name]); variables[name] != "" && own != "" {
@@ -74,7 +74,7 @@ func (d Dir) Path(name string) string {
 	return filepath.Join(string(d), name)
 }
 
-// Find is the path of a tool that is there. The error says what to do.
+// Find returns the path of a tool that is there. The error says what to do.
 func (d Dir) Find(name string) (string, error) {
 	path := d.Path(name)
 	if _, err := os.Stat(path); err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/lab/tools"
 )
 
-// checkout is a directory whose bin holds the named tools.
+// checkout returns a directory whose bin holds the named tools.
 func checkout(t *testing.T, names ...string) string {
 	t.Helper()
 

@@ -67,7 +67,7 @@ func TestAKillEndsTheCommandWithAllThatItStarted(t *testing.T) {
 	assert.Contains(t, string(trace), `"op":"fault.kill"`)
 }
 
-// alive tells whether a process runs; one that nobody has waited for does not.
+// alive reports whether a process runs; one that nobody has waited for does not.
 func alive(pid int) bool {
 	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
 	if err != nil {

@@ -40,7 +40,7 @@ type Machine struct {
 	Cores     int
 	CPUType   string
 	BIOS      string
-	// AgentEnabled tells whether the VM has the virtio port of the QEMU guest agent.
+	// AgentEnabled reports whether the VM has the virtio port of the QEMU guest agent.
 	AgentEnabled bool
 
 	NICs  []NIC

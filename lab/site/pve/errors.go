@@ -35,12 +35,12 @@ func (e *Error) Error() string {
 	return e.Message + " (" + strings.Join(parts, " - ") + ")"
 }
 
-// Errorf is what a `die` in Proxmox VE's code becomes: status 500.
+// Errorf returns what a `die` in Proxmox VE's code becomes: status 500.
 func Errorf(format string, args ...any) *Error {
 	return &Error{Status: http.StatusInternalServerError, Message: fmt.Sprintf(format, args...)}
 }
 
-// Invalid is a parameter that Proxmox VE does not take: status 400.
+// Invalid returns a parameter that Proxmox VE does not take: status 400.
 func Invalid(field, format string, args ...any) *Error {
 	return &Error{
 		Status: http.StatusBadRequest, Message: "Parameter verification failed.",

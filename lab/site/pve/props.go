@@ -49,7 +49,7 @@ func (p *Properties) Del(key string) {
 
 func (p Properties) Get(key string) string { return p.Value[key] }
 
-// On tells whether a boolean property is on.
+// On reports whether a boolean property is on.
 func (p Properties) On(key string) bool { return IsTrue(p.Value[key]) }
 
 // String prints the default key's value first and the others sorted, as Proxmox VE stores them.

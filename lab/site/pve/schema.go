@@ -22,7 +22,7 @@ var (
 	macFormat = regexp.MustCompile(`(?i)^[a-f0-9][02468ace](:[a-f0-9]{2}){5}$`)
 )
 
-// PlainKeys are the options with no number in their names, and what kind of value they take: "" any text, "bool",
+// PlainKeys returns the options with no number in their names, and what kind of value they take: "" any text, "bool",
 // "int:MIN", or the allowed values.
 func PlainKeys() map[string]string {
 	return map[string]string{

@@ -33,7 +33,7 @@ func (p *Problems) Add(path Path, format string, args ...any) {
 	})
 }
 
-// Said tells whether the program itself says something at a dotted path, defaults aside.
+// Said reports whether the program itself says something at a dotted path, defaults aside.
 func (p *Problems) Said(path string) bool { return p.said.Has(path) }
 
 // Refuse ends the check with an error instead of a list of problems.
@@ -43,7 +43,7 @@ func (p *Problems) Refuse(err error) {
 	}
 }
 
-// Failures are the problems in the order in which they were found.
+// Failures returns the problems in the order in which they were found.
 func (p *Problems) Failures() []plugin.CheckFailure { return p.found }
 
 // Typecheck compares a value with its type: unknown and missing properties, wrong types.

@@ -48,7 +48,7 @@ func (p *provider) Check(_ context.Context, req plugin.CheckRequest) (plugin.Che
 	return plugin.CheckResponse{Properties: r.guarded(in), Failures: problems.Failures()}, nil
 }
 
-// guarded are checked inputs, secret where the provider makes them so.
+// guarded returns checked inputs, secret where the provider makes them so.
 func (r *Resource) guarded(in resource.PropertyMap) resource.PropertyMap {
 	if !r.Framework {
 		return in
@@ -154,7 +154,7 @@ func (p *provider) Diff(_ context.Context, req plugin.DiffRequest) (plugin.DiffR
 	return result, nil
 }
 
-// namedByHand tells whether a new resource would take the name of the old one, which has to go first.
+// namedByHand reports whether a new resource would take the name of the old one, which has to go first.
 func (r *Resource) namedByHand(op *Op) bool {
 	name := op.In.Str(r.AutoName)
 
@@ -162,7 +162,7 @@ func (r *Resource) namedByHand(op *Op) bool {
 		!(strings.HasPrefix(name, op.Name+"-") && len(name) == len(op.Name)+1+autoDigits)
 }
 
-// plan is the outputs as a preview knows them.
+// plan returns the outputs as a preview knows them.
 func (p *provider) plan(
 	ctx context.Context, r *Resource, t types, op *Op, in, old resource.PropertyMap, unknown []string,
 ) (resource.PropertyMap, error) {
@@ -199,7 +199,7 @@ func (p *provider) plan(
 
 const idKey = resource.PropertyKey("id")
 
-// identified are outputs with the id that the newer SDK keeps among them.
+// identified returns outputs with the id that the newer SDK keeps among them.
 func (r *Resource) identified(props resource.PropertyMap, id resource.PropertyValue) resource.PropertyMap {
 	if _, have := props[idKey]; r.Framework && props != nil && !have {
 		props[idKey] = id

@@ -33,7 +33,7 @@ func (r *Resource) outputs(base resource.PropertyMap, out Tree) resource.Propert
 	return MarkSecrets(props, r.Secrets)
 }
 
-// checked is outputs, compared with the SDK's type: a stand-in must not make outputs up.
+// checked returns outputs, compared with the SDK's type: a stand-in must not make outputs up.
 func (r *Resource) checked(t types, base resource.PropertyMap, out Tree) (resource.PropertyMap, error) {
 	props := r.outputs(base, out)
 	for k := range props {
@@ -60,7 +60,7 @@ func (r *Resource) checked(t types, base resource.PropertyMap, out Tree) (resour
 	return props, nil
 }
 
-// optional is the type with nothing required: a state may lack what inputs must have.
+// optional returns the type with nothing required: a state may lack what inputs must have.
 func optional(t *Type) *Type {
 	c := *t
 	if t.Elem != nil {
@@ -75,7 +75,7 @@ func optional(t *Type) *Type {
 	return &c
 }
 
-// planned is what a preview knows of the outputs.
+// planned returns what a preview knows of the outputs.
 func (r *Resource) planned(in, old resource.PropertyMap, known Tree, unknown []string) resource.PropertyMap {
 	props := r.outputs(r.carry(in, old), known)
 	for _, name := range unknown {

@@ -112,7 +112,7 @@ type Op struct {
 	Unknown map[string]bool
 }
 
-// Changed tells whether anything at or under one of the patterns changed.
+// Changed reports whether anything at or under one of the patterns changed.
 func (o *Op) Changed(patterns ...string) bool {
 	for _, c := range o.Changes {
 		for _, p := range patterns {

@@ -63,14 +63,14 @@ func (p Path) Pattern() string {
 	return b.String()
 }
 
-// Covers tells whether pattern names p or something that p is part of: "efiDisk" covers efiDisk.type.
+// Covers reports whether pattern names p or something that p is part of: "efiDisk" covers efiDisk.type.
 func (p Path) Covers(pattern string) bool {
 	own := p.Pattern()
 
 	return own == pattern || strings.HasPrefix(own, pattern+".") || strings.HasPrefix(own, pattern+"[")
 }
 
-// ignored tells whether one of a program's ignoreChanges names p or what p is part of.
+// ignored reports whether one of a program's ignoreChanges names p or what p is part of.
 func (p Path) ignored(paths []string) bool {
 	own := p.String()
 	for _, path := range paths {

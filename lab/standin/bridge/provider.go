@@ -36,7 +36,7 @@ func New(pkg *Package, conn *wire.Conn) plugin.GrpcProvider {
 // Attach lets the provider log to the engine at address.
 func (p *provider) Attach(address string) error { return p.conn.Attach(address) }
 
-// Close is part of the protocol; the connection's end releases everything.
+// Close returns part of the protocol; the connection's end releases everything.
 func (p *provider) Close() error { return nil }
 
 // SignalCancellation ends operations under way.

@@ -77,16 +77,16 @@ func (t Tree) At(path string) any {
 	return v
 }
 
-// Has tells whether there is a value at path.
+// Has reports whether there is a value at path.
 func (t Tree) Has(path string) bool { return t.At(path) != nil }
 
-// Str is the string at path, "" without one.
+// Str returns the string at path, "" without one.
 func (t Tree) Str(path string) string {
 	s, _ := t.At(path).(string)
 	return s
 }
 
-// Int is the number at path, 0 without one.
+// Int returns the number at path, 0 without one.
 func (t Tree) Int(path string) int {
 	switch n := t.At(path).(type) {
 	case float64:
@@ -98,13 +98,13 @@ func (t Tree) Int(path string) int {
 	return 0
 }
 
-// Bool is the boolean at path, false without one.
+// Bool returns the boolean at path, false without one.
 func (t Tree) Bool(path string) bool {
 	b, _ := t.At(path).(bool)
 	return b
 }
 
-// Strs are the strings of the list at path.
+// Strs returns the strings of the list at path.
 func (t Tree) Strs(path string) []string {
 	l, _ := t.At(path).([]any)
 
@@ -118,7 +118,7 @@ func (t Tree) Strs(path string) []string {
 	return out
 }
 
-// List are the objects of the list at path.
+// List returns the objects of the list at path.
 func (t Tree) List(path string) []Tree {
 	l, _ := t.At(path).([]any)
 
@@ -135,7 +135,7 @@ func (t Tree) List(path string) []Tree {
 	return out
 }
 
-// Sub is the object at path, empty without one.
+// Sub returns the object at path, empty without one.
 func (t Tree) Sub(path string) Tree {
 	m, _ := t.At(path).(map[string]any)
 	return m

@@ -95,7 +95,7 @@ func (k keys) create(ctx context.Context, op *bridge.Op) (string, bridge.Tree, e
 	return k.id(op.In, made.ID.String()), nil, nil
 }
 
-// number is the API's id in a resource's.
+// number returns the API's id in a resource's.
 func number(id string) string { return id[strings.LastIndex(id, ":")+1:] }
 
 func (k keys) read(ctx context.Context, op *bridge.Op) (bridge.Tree, error) {

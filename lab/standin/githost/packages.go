@@ -17,7 +17,7 @@ const (
 	commandVersion = "1.1.3"
 )
 
-// GitHub is the provider github.
+// GitHub returns the provider github.
 func GitHub() *bridge.Package {
 	k := keys{
 		at: func(a *api, in bridge.Tree) string { return "/repos/" + a.owner + "/" + in.Str("repository") + "/keys" },
@@ -46,7 +46,7 @@ func GitHub() *bridge.Package {
 	}
 }
 
-// GitLab is the provider gitlab.
+// GitLab returns the provider gitlab.
 func GitLab() *bridge.Package {
 	k := keys{
 		at: func(_ *api, in bridge.Tree) string {
@@ -77,7 +77,7 @@ func GitLab() *bridge.Package {
 	}
 }
 
-// Command is the provider command, of which it has local commands.
+// Command returns the provider command, of which it has local commands.
 func Command() *bridge.Package {
 	return &bridge.Package{
 		Name: "command", Version: commandVersion, Config: noConfigInput{},

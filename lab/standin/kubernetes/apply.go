@@ -166,7 +166,7 @@ func (p *provider) Create(ctx context.Context, req plugin.CreateRequest) (plugin
 	return plugin.CreateResponse{ID: idOf(live), Properties: out}, nil
 }
 
-// preview is the object as the API would make it, or what is known of it.
+// preview returns the object as the API would make it, or what is known of it.
 func (c *cluster) preview(
 	ctx context.Context, u *unstructured.Unstructured, in, old resource.PropertyMap,
 ) (resource.PropertyMap, error) {

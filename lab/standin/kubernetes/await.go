@@ -45,7 +45,7 @@ func poll(ctx context.Context, look func() (done bool, err error)) error {
 	}
 }
 
-// timeoutFor is the resource's own timeout, else the object's annotation, else ten minutes.
+// timeoutFor returns the resource's own timeout, else the object's annotation, else ten minutes.
 func timeoutFor(u *unstructured.Unstructured, seconds float64) time.Duration {
 	if seconds > 0 {
 		return time.Duration(seconds * float64(time.Second))
@@ -69,10 +69,10 @@ func (p *provider) logger(urn resource.URN) func(string) {
 	}
 }
 
-// readiness tells whether an object is ready; why not, where it is not.
+// readiness reports whether an object is ready; why not, where it is not.
 type readiness func(u *unstructured.Unstructured) (ready bool, why string)
 
-// conditionOf is what an object is waited for, nil where it is not.
+// conditionOf returns what an object is waited for, nil where it is not.
 func conditionOf(u *unstructured.Unstructured) (readiness, error) {
 	if text := u.GetAnnotations()[annotationWaitFor]; text != "" {
 		return waitFor(text)

@@ -103,7 +103,7 @@ func (c *cluster) namespaced(apiVersion, kind string) bool {
 	return m.Scope.Name() == meta.RESTScopeNameNamespace
 }
 
-// knownGroup are the groups of Kubernetes itself; of others' kinds nobody knows the scope.
+// knownGroup returns the groups of Kubernetes itself; of others' kinds nobody knows the scope.
 func knownGroup(group string) bool {
 	if group == "" || group == "apps" || group == "batch" || group == "autoscaling" || group == "policy" {
 		return true

@@ -120,7 +120,7 @@ func (c *cluster) greet(ctx context.Context) error {
 	return nil
 }
 
-// errUnreachable is what an operation on a cluster that does not answer ends with.
+// errUnreachable returns what an operation on a cluster that does not answer ends with.
 func (c *cluster) errUnreachable() error {
 	return errors.New("configured Kubernetes cluster is unreachable: " + c.unreachable)
 }
@@ -136,7 +136,7 @@ func (c *cluster) resourceOf(gvk schema.GroupVersionKind) (*meta.RESTMapping, er
 	return m, err
 }
 
-// client is a client of the collection in a namespace.
+// client returns a client of the collection in a namespace.
 func (c *cluster) client(gvk schema.GroupVersionKind, namespace string) (dynamic.ResourceInterface, error) {
 	m, err := c.resourceOf(gvk)
 	if err != nil {

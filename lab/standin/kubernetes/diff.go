@@ -66,7 +66,7 @@ func sameName(was, now resource.PropertyMap) bool {
 	return a.Str("metadata.name") == b.Str("metadata.name") && a.Str("metadata.namespace") == b.Str("metadata.namespace")
 }
 
-// immutable are the fields of a kind that the API does not change.
+// immutable returns the fields of a kind that the API does not change.
 func (c *cluster) immutable(kind string) []string {
 	fields := []string{"apiVersion", "kind", "metadata.name", "metadata.namespace"}
 

@@ -58,7 +58,7 @@ type inNamespace struct {
 // rawConfig is [clientcmd.ClientConfig] under a name that does not hide its method ClientConfig.
 type rawConfig = clientcmd.ClientConfig
 
-// Namespace is where Helm puts what says nothing about its namespace.
+// Namespace returns where Helm puts what says nothing about its namespace.
 func (n inNamespace) Namespace() (string, bool, error) { return n.namespace, true, nil }
 
 func newHelm(c *cluster, in bridge.Tree) (*helm, error) {
@@ -131,7 +131,7 @@ func (h *helm) locate(o *action.ChartPathOptions) {
 	o.Keyring, o.Verify = h.in.Str("keyring"), h.in.Bool("verify")
 }
 
-// values are those of the program over those of its files.
+// values returns those of the program over those of its files.
 func (h *helm) values() (map[string]any, error) {
 	if files, _ := h.in.At("valueYamlFiles").([]any); len(files) > 0 {
 		return nil, errors.New("the lab's stand-in for the provider kubernetes does not read valueYamlFiles: use values")

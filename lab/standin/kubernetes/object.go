@@ -81,7 +81,7 @@ func numbers(v any) any {
 	return v
 }
 
-// outputsOf is the state: the live object, secret where the inputs are, and the bookkeeping.
+// outputsOf returns the state: the live object, secret where the inputs are, and the bookkeeping.
 func outputsOf(live *unstructured.Unstructured, inputs resource.PropertyMap, manager string) resource.PropertyMap {
 	out := propertiesOf(live)
 	out[keyManager] = resource.NewProperty(manager)
@@ -165,7 +165,7 @@ func encoded(v resource.PropertyValue) resource.PropertyValue {
 	return v
 }
 
-// clusterScoped are kinds without a namespace, for when the cluster cannot be asked.
+// clusterScoped returns kinds without a namespace, for when the cluster cannot be asked.
 func clusterScoped(kind string) bool {
 	return slices.Contains([]string{
 		"Namespace", "Node", "PersistentVolume", "ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition",

@@ -38,7 +38,7 @@ func New(conn *wire.Conn) plugin.GrpcProvider { return &provider{conn: conn} }
 // Attach lets the provider log to the engine at address.
 func (p *provider) Attach(address string) error { return p.conn.Attach(address) }
 
-// Close is part of the protocol; the connection's end releases everything.
+// Close returns part of the protocol; the connection's end releases everything.
 func (p *provider) Close() error { return nil }
 
 // SignalCancellation ends operations under way.

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// readyByKind are the kinds that the plugin waits for; others are ready at once.
+// readyByKind returns the kinds that the plugin waits for; others are ready at once.
 func readyByKind(u *unstructured.Unstructured) readiness {
 	switch u.GroupVersionKind().Group + "/" + u.GetKind() {
 	case "apps/Deployment":

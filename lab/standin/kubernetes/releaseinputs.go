@@ -12,7 +12,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/lab/standin/bridge"
 )
 
-// releaseType is the type of a Release's inputs. Importing the SDK's package of it would compile every
+// releaseType returns the type of a Release's inputs. Importing the SDK's package of it would compile every
 // kind of Kubernetes; a test holds this against the SDK's source instead.
 func releaseType() *bridge.Type {
 	text, flag, number := &bridge.Type{Kind: bridge.String}, &bridge.Type{Kind: bridge.Bool}, &bridge.Type{Kind: bridge.Int}
@@ -47,7 +47,7 @@ func ReleaseInputs() []string {
 	return names
 }
 
-// decoded are inputs as the plugin reads them: it takes keys that it does not know, drops lists without
+// decoded returns inputs as the plugin reads them: it takes keys that it does not know, drops lists without
 // members from the values, and completes the repository's options.
 func decoded(news resource.PropertyMap) (resource.PropertyMap, error) {
 	t, in := releaseType(), news.Copy()

@@ -133,7 +133,7 @@ func (c *cluster) lookUp(
 	return client.Get(ctx, name, metav1.GetOptions{})
 }
 
-// imported is what a program would write to get the object.
+// imported returns what a program would write to get the object.
 func imported(live *unstructured.Unstructured) resource.PropertyMap {
 	u := live.DeepCopy()
 	delete(u.Object, "status")

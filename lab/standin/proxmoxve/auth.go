@@ -31,10 +31,10 @@ type ticket struct {
 	CSRF   string `json:"CSRFPreventionToken"`
 }
 
-// tokenForm is user@realm!name=uuid.
+// tokenForm returns user@realm!name=uuid.
 func tokenForm() *regexp.Regexp { return regexp.MustCompile(`^\S+@\S+!\S+=([a-zA-Z0-9-]+)$`) }
 
-// setting is a value of the configuration, or of the environment when the configuration has none.
+// setting returns a value of the configuration, or of the environment when the configuration has none.
 func setting(config bridge.Tree, name, env string) string {
 	if v := config.Str(name); v != "" {
 		return v

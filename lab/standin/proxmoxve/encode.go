@@ -43,7 +43,7 @@ func bit(on bool) string {
 // section writes one block of a VM into a request.
 type section func(in bridge.Tree, vmid int, form url.Values)
 
-// sections are the blocks of a VM whose encoding is the same in creation and update.
+// sections returns the blocks of a VM whose encoding is the same in creation and update.
 func sections() map[string]section {
 	return map[string]section{
 		"acpi": boolean("acpi", "acpi"), "onBoot": boolean("onBoot", "onboot"),

@@ -20,7 +20,7 @@ const (
 
 func encode64(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
 
-// newVolume is the file= part of a disk that is made or attached.
+// newVolume returns the file= part of a disk that is made or attached.
 func newVolume(d bridge.Tree) string {
 	if p := d.Str("pathInDatastore"); p != "" {
 		return d.Str("datastoreId") + ":" + p
@@ -58,7 +58,7 @@ func diskOptions(d bridge.Tree) options {
 	return o
 }
 
-// encodeNewDisk is a blank disk.
+// encodeNewDisk returns a blank disk.
 func encodeNewDisk(d bridge.Tree) string {
 	o := options{"file=" + newVolume(d)}
 

@@ -64,7 +64,7 @@ func getNodes(ctx context.Context, op *bridge.Op) (bridge.Tree, error) {
 	return table("nodes", columns), nil
 }
 
-// table is a result whose columns are lists of the same length.
+// table returns a result whose columns are lists of the same length.
 func table(id string, columns map[string][]any) bridge.Tree {
 	out := bridge.Tree{"id": id}
 	for name, values := range columns {

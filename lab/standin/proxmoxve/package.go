@@ -14,7 +14,7 @@ import (
 
 const pluginVersion = "6.18.1"
 
-// Package is the provider proxmoxve.
+// Package returns the provider proxmoxve.
 func Package() *bridge.Package {
 	return &bridge.Package{
 		Name: "proxmoxve", Version: pluginVersion,

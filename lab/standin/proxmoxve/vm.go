@@ -169,7 +169,7 @@ func equalScalar(a, b any) bool {
 	return a == b
 }
 
-// vmDefaults are the provider's; those of blocks make a block appear that the program left out.
+// vmDefaults returns the provider's; those of blocks make a block appear that the program left out.
 func vmDefaults() bridge.Defaults {
 	block := map[string]any{}
 

@@ -37,7 +37,7 @@ func (m machine) config(ctx context.Context) (vmConfig, error) {
 	return c, nil
 }
 
-// cloudInit is the interface of the cloud-init drive, "" without one.
+// cloudInit returns the interface of the cloud-init drive, "" without one.
 func (c vmConfig) cloudInit() string {
 	for k, v := range c {
 		if isDrive(k) && strings.Contains(v, "media=cdrom") && strings.Contains(volumeOf(v), "cloudinit") {
@@ -60,7 +60,7 @@ func isDrive(key string) bool {
 	return false
 }
 
-// volumeOf is the volume of a drive: "local-lvm:vm-100-disk-0".
+// volumeOf returns the volume of a drive: "local-lvm:vm-100-disk-0".
 func volumeOf(drive string) string {
 	first, _, _ := strings.Cut(drive, ",")
 	return strings.TrimPrefix(first, "file=")
@@ -92,7 +92,7 @@ func firstOf(text, key string) string {
 	return optionOf(text, key)
 }
 
-// sizeOf is a drive's size in bytes.
+// sizeOf returns a drive's size in bytes.
 func sizeOf(drive string) int64 {
 	text := optionOf(drive, "size")
 	unit := int64(1)

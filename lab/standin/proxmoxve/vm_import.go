@@ -141,7 +141,7 @@ func (m machine) dialShell(ctx context.Context, address string) (net.Conn, error
 	return dialer.Dial("tcp", address)
 }
 
-// shellAddress is what the configuration says, else the first address of the host's interfaces.
+// shellAddress returns what the configuration says, else the first address of the host's interfaces.
 func (m machine) shellAddress(ctx context.Context) (string, error) {
 	const port = 22
 	for _, n := range m.shell.nodes {

@@ -45,7 +45,7 @@ func readVM(ctx context.Context, op *bridge.Op) (bridge.Tree, error) {
 	return merge(op.State, seen, bridge.Tree{"vmId": id, "nodeName": node}), err
 }
 
-// nodeOfVM is "" when there is no such VM.
+// nodeOfVM returns "" when there is no such VM.
 func (a *api) nodeOfVM(ctx context.Context, id int) (string, error) {
 	var all []struct {
 		Node string `json:"node"`

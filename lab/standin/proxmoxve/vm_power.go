@@ -75,7 +75,7 @@ func (u *update) fitDisks(ctx context.Context) (restarted bool, err error) {
 	return u.moveAndGrow(ctx, moves, grows)
 }
 
-// stateDisk is what the state says about a disk.
+// stateDisk returns what the state says about a disk.
 func (u *update) stateDisk(iface string) bridge.Tree {
 	for _, d := range u.op.State.List("disks") {
 		if d.Str("interface") == iface {

@@ -14,7 +14,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/lab/standin/bridge"
 )
 
-// rebootsFor are the blocks whose change the provider follows with a reboot.
+// rebootsFor returns the blocks whose change the provider follows with a reboot.
 func rebootsFor() []string {
 	return []string{
 		"acpi", "kvmArguments", "bios", "keyboardLayout", "machine", "tabletDevice", "template", "agent",
@@ -24,7 +24,7 @@ func rebootsFor() []string {
 	}
 }
 
-// numbered are the blocks whose surplus devices are deleted: their key and how many there can be.
+// numbered returns the blocks whose surplus devices are deleted: their key and how many there can be.
 func numbered() map[string]struct {
 	key  string
 	most int

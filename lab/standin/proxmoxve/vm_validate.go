@@ -231,7 +231,7 @@ func (r rules) devices() {
 	r.oneOf("audioDevice.driver", "spice")
 }
 
-// cpuTypes are the CPU models that QEMU on Proxmox VE 8 knows.
+// cpuTypes returns the CPU models that QEMU on Proxmox VE 8 knows.
 func cpuTypes() []string {
 	return strings.Fields(`486 Broadwell Broadwell-IBRS Broadwell-noTSX Broadwell-noTSX-IBRS Cascadelake-Server
 		Cascadelake-Server-noTSX Cascadelake-Server-v2 Cascadelake-Server-v4 Cascadelake-Server-v5 Conroe Cooperlake

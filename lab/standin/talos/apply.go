@@ -59,10 +59,10 @@ func validateApply(p *bridge.Problems, in bridge.Tree) {
 // yamlContext is what the YAML reader of the machinery says since Talos 1.13 of where it was.
 var yamlContext = regexp.MustCompile(`while parsing [^:]*: `)
 
-// asBefore is an error of the YAML reader in the words of the one that the plugin was built with.
+// asBefore returns an error of the YAML reader in the words of the one that the plugin was built with.
 func asBefore(err error) string { return yamlContext.ReplaceAllString(err.Error(), "") }
 
-// patched is the configuration with the patches applied.
+// patched returns the configuration with the patches applied.
 func patched(in bridge.Tree) (string, error) {
 	patches, err := configpatcher.LoadPatches(in.Strs("configPatches"))
 	if err != nil {
@@ -104,7 +104,7 @@ func planApply(ctx context.Context, op *bridge.Op) (bridge.Tree, error) {
 	return out, nil
 }
 
-// onDestroy is the block of that name with its defaults, where there is one.
+// onDestroy returns the block of that name with its defaults, where there is one.
 func onDestroy(in bridge.Tree) bridge.Tree {
 	if !in.Has("onDestroy") {
 		return nil

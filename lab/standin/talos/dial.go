@@ -131,7 +131,7 @@ func timeoutOf(in bridge.Tree, path string) (time.Duration, error) {
 	return d, nil
 }
 
-// turnaround is what the plugin says of a resource with timeouts, once it has made it: the bridge that it
+// turnaround returns what the plugin says of a resource with timeouts, once it has made it: the bridge that it
 // is built with does not take its own record of them.
 func turnaround(in bridge.Tree) error {
 	if !in.Has("timeouts") {

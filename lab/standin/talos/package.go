@@ -32,7 +32,7 @@ type session struct {
 	factory *factory.Client
 }
 
-// Package is the provider talos.
+// Package returns the provider talos.
 func Package() *bridge.Package {
 	return &bridge.Package{
 		Name: "talos", Version: pluginVersion,

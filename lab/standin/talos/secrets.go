@@ -27,7 +27,7 @@ import (
 // renewBefore: a client certificate that ends within it is issued anew.
 const renewBefore = 1 // months
 
-// secretLeaves are the sensitive parts of machine secrets.
+// secretLeaves returns the sensitive parts of machine secrets.
 func secretLeaves() []string {
 	return []string{
 		"machineSecrets.certs.etcd.key", "machineSecrets.certs.k8s.key", "machineSecrets.certs.k8sAggregator.key",

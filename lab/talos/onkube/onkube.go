@@ -8,7 +8,7 @@ import (
 	"context"
 
 	"github.com/talos-proxmox/talos-proxmox/lab/kube"
-	"github.com/talos-proxmox/talos-proxmox/lab/talos"
+	"github.com/talos-proxmox/talos-proxmox/lab/talos/controlplane"
 )
 
 // Kubernetes starts real API servers for [talos.Options].
@@ -25,7 +25,7 @@ type Kubernetes struct {
 }
 
 // Start implements [talos.Kubernetes].
-func (k Kubernetes) Start(ctx context.Context, c talos.KubernetesConfig) (talos.KubernetesCluster, error) {
+func (k Kubernetes) Start(ctx context.Context, c controlplane.Config) (controlplane.Cluster, error) {
 	running, err := kube.Start(ctx, kube.Config{
 		Name: c.Name, Dir: c.Dir, Binary: k.Binary,
 		CACert: c.CACert, CAKey: c.CAKey,
@@ -78,7 +78,7 @@ func (c cluster) Destroy() error {
 }
 
 // Node implements [talos.KubernetesCluster].
-func (c cluster) Node(ctx context.Context, n talos.NodeSpec) error {
+func (c cluster) Node(ctx context.Context, n controlplane.NodeSpec) error {
 	spec := kube.NodeSpec{
 		Name: n.Name, Addresses: n.Addresses, ControlPlane: n.ControlPlane,
 		Labels: n.Labels, Annotations: n.Annotations, Taints: n.Taints,
@@ -92,4 +92,4 @@ func (c cluster) Node(ctx context.Context, n talos.NodeSpec) error {
 	return c.Cluster.Node(ctx, spec) //nolint:wrapcheck // names the node itself
 }
 
-var _ talos.KubernetesSnapshotter = cluster{}
+var _ controlplane.Snapshotter = cluster{}

@@ -38,12 +38,13 @@ import (
 
 	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
 	"github.com/talos-proxmox/talos-proxmox/lab/talos"
+	"github.com/talos-proxmox/talos-proxmox/lab/talos/node"
 	"github.com/talos-proxmox/talos-proxmox/lab/talos/onkube"
 )
 
 const waitLimit = 90 * time.Second
 
-// binary is lab-kubernetes, without which there is nothing to test.
+// binary returns lab-kubernetes, without which there is nothing to test.
 func binary(t *testing.T) string {
 	t.Helper()
 	path, err := filepath.Abs("../../../bin/lab-kubernetes")
@@ -67,7 +68,7 @@ func eventually(t *testing.T, what string, check func() error) {
 	require.NoError(t, err, what)
 }
 
-// machineAt is a machine with a disk image, so that it needs no installation.
+// machineAt returns a machine with a disk image, so that it needs no installation.
 func machineAt(network *guest.Net, address string) *guest.Machine {
 	var mu sync.Mutex
 	var content []byte
@@ -97,7 +98,7 @@ func machineAt(network *guest.Net, address string) *guest.Machine {
 	}
 }
 
-// bootstrapped is a cluster of one node: its administrators of Talos and of Kubernetes.
+// bootstrapped returns a cluster of one node: its administrators of Talos and of Kubernetes.
 func bootstrapped(t *testing.T) (context.Context, *client.Client, kubernetes.Interface) {
 	t.Helper()
 	path := binary(t)
@@ -108,7 +109,7 @@ func bootstrapped(t *testing.T) (context.Context, *client.Client, kubernetes.Int
 	}))
 	t.Cleanup(extra.Close)
 
-	nodes := talos.New(talos.Options{
+	nodes := talos.New(node.Options{
 		Kubernetes: onkube.Kubernetes{Binary: path}, Dir: t.TempDir(), HTTPClient: extra.Client(),
 	})
 	m := machineAt(network, "10.0.0.1")

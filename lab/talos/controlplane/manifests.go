@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package controlplane
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"text/template"
+
+	"github.com/siderolabs/talos/pkg/machinery/config"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/yaml"
+)
+
+//go:embed manifests/*.yaml
+var manifestFiles embed.FS
+
+// manifest is a named document set, in the order in which Talos applies them.
+type manifest struct {
+	name    string
+	content []byte
+}
+
+// bootstrapManifests returns what Talos itself brings, then the configuration's inline manifests.
+func bootstrapManifests(cfg config.Provider) ([]manifest, error) {
+	cl := cfg.Cluster()
+	var names []string
+	if cl.Network().CNI().Name() == "flannel" {
+		names = append(names, "flannel")
+	}
+	if cl.Proxy().Enabled() {
+		names = append(names, "kube-proxy")
+	}
+	if cl.CoreDNS().Enabled() {
+		names = append(names, "coredns")
+	}
+
+	values, err := manifestValues(cfg)
+	if err != nil {
+		return nil, err
+	}
+	var out []manifest
+	for _, name := range names {
+		t, err := template.ParseFS(manifestFiles, "manifests/"+name+".yaml")
+		if err != nil {
+			return nil, fmt.Errorf("reading manifest %s: %w", name, err)
+		}
+		var buf bytes.Buffer
+		if err := t.Execute(&buf, values); err != nil {
+			return nil, fmt.Errorf("rendering manifest %s: %w", name, err)
+		}
+		out = append(out, manifest{name: name, content: buf.Bytes()})
+	}
+	for _, m := range cl.InlineManifests() {
+		out = append(out, manifest{name: m.Name(), content: []byte(m.Contents())})
+	}
+
+	return out, nil
+}
+
+type manifestInput struct {
+	PodCIDR, DNSDomain, DNSServiceIP    string
+	ProxyImage, ProxyMode, CoreDNSImage string
+}
+
+func manifestValues(cfg config.Provider) (manifestInput, error) {
+	cl := cfg.Cluster()
+	dns, err := cl.Network().DNSServiceIPs()
+	if err != nil {
+		return manifestInput{}, fmt.Errorf("finding the DNS service's address: %w", err)
+	}
+	in := manifestInput{
+		DNSDomain: cl.Network().DNSDomain(), ProxyImage: cl.Proxy().Image(), ProxyMode: cl.Proxy().Mode(),
+		CoreDNSImage: cl.CoreDNS().Image(),
+	}
+	if len(dns) > 0 {
+		in.DNSServiceIP = dns[0].String()
+	}
+	if cidrs := cl.Network().PodCIDRs(); len(cidrs) > 0 {
+		in.PodCIDR = cidrs[0]
+	}
+
+	return in, nil
+}
+
+// extraManifests downloads the manifests that a configuration names by URL: those of a custom CNI
+// first.
+func extraManifests(ctx context.Context, client *http.Client, cfg config.Provider) ([]manifest, error) {
+	cl := cfg.Cluster()
+	urls := cl.ExtraManifestURLs()
+	if cl.Network().CNI().Name() == "custom" {
+		urls = append(append([]string{}, cl.Network().CNI().URLs()...), urls...)
+	}
+
+	var out []manifest
+	var errs []error
+	for _, url := range urls {
+		content, err := download(ctx, client, url, cl.ExtraManifestHeaderMap())
+		if err != nil {
+			errs = append(errs, err)
+
+			continue
+		}
+		out = append(out, manifest{name: url, content: content})
+	}
+
+	return out, errors.Join(errs...)
+}
+
+func download(ctx context.Context, client *http.Client, url string, headers map[string]string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, fmt.Errorf("error downloading %q: %w", url, err)
+	}
+	for k, v := range headers {
+		req.Header.Set(k, v)
+	}
+
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("error downloading %q: %w", url, err)
+	}
+	defer resp.Body.Close() //nolint:errcheck // read to the end or given up
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("error downloading %q: unexpected status %s", url, resp.Status)
+	}
+	content, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return nil, fmt.Errorf("error downloading %q: %w", url, err)
+	}
+
+	return content, nil
+}
+
+// objects splits a manifest into its documents. Lists are taken apart.
+func (m manifest) objects() ([]*unstructured.Unstructured, error) {
+	var out []*unstructured.Unstructured
+	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(m.content), 4096)
+	for {
+		var o unstructured.Unstructured
+		err := decoder.Decode(&o.Object)
+		if errors.Is(err, io.EOF) {
+			return out, nil
+		}
+		if err != nil {
+			return out, fmt.Errorf("error parsing manifest %s: %w", m.name, err)
+		}
+		if len(o.Object) == 0 {
+			continue
+		}
+		if !o.IsList() {
+			out = append(out, &o)
+
+			continue
+		}
+		err = o.EachListItem(func(item runtime.Object) error {
+			if u, ok := item.(*unstructured.Unstructured); ok {
+				out = append(out, u)
+			}
+
+			return nil
+		})
+		if err != nil {
+			return out, fmt.Errorf("error parsing manifest %s: %w", m.name, err)
+		}
+	}
+}

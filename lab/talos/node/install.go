@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/siderolabs/talos/pkg/machinery/api/machine"
+	"github.com/siderolabs/talos/pkg/machinery/cel"
+	"github.com/siderolabs/talos/pkg/machinery/cel/celenv"
+	"github.com/siderolabs/talos/pkg/machinery/config"
+
+	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
+	"github.com/talos-proxmox/talos-proxmox/lab/talos/disks"
+	"github.com/talos-proxmox/talos-proxmox/lab/talos/etcd"
+)
+
+const (
+	PullTime    = 15 * time.Second
+	installTime = 20 * time.Second
+	// installRetry is how long a node shows a failed installation before it starts again.
+	installRetry = 30 * time.Second
+	rebootTime   = 5 * time.Second
+)
+
+// install writes Talos and the configuration to the install disk and reboots.
+func (n *Node) install(ctx context.Context, cfg config.Provider) (guest.Exit, error) {
+	n.setStage(stageInstalling, nil)
+	n.Events.Sequence("install", machine.SequenceEvent_START, "", nil)
+	end := n.VM.Trace.Begin("talos.install", n.Object(), n.Attrs())
+	err := n.writeInstallation(ctx, cfg)
+	end(err)
+	n.Events.Sequence("install", machine.SequenceEvent_STOP, "", err)
+
+	if err != nil {
+		n.setStage(stageInstalling, err)
+		n.Console("install failed", "error", err)
+		if n.VM.Clock.Sleep(ctx, installRetry) != nil {
+			return guest.ExitPowerOff, ctx.Err()
+		}
+
+		return guest.ExitReboot, err
+	}
+
+	return n.rebootNow(ctx)
+}
+
+func (n *Node) writeInstallation(ctx context.Context, cfg config.Provider) error {
+	if cfg.Machine() == nil {
+		return errors.New("the configuration has no machine section")
+	}
+	in := cfg.Machine().Install()
+	disk, err := n.installDisk(in)
+	if err != nil {
+		return err
+	}
+
+	img, err := n.Pull(ctx, in.Image())
+	if err != nil {
+		return err
+	}
+	if err := n.VM.Clock.Sleep(ctx, installTime); err != nil {
+		return err
+	}
+
+	data, err := cfg.Bytes()
+	if err != nil {
+		return fmt.Errorf("saving the configuration: %w", err)
+	}
+	s := &disks.System{Disk: disk}
+
+	return s.Update(func(in *disks.Installation) {
+		*in = disks.Installation{OS: disks.OsTalos, Active: n.OnDisk(img), Config: data, NodeID: etcd.NewID()}
+	})
+}
+
+// OnDisk returns an installer's Talos as it runs from disk.
+func (n *Node) OnDisk(img *guest.Image) guest.Image {
+	out := *img
+	out.Kind = "disk"
+	if out.Platform == "" {
+		out.Platform = n.Image.Platform
+	}
+	if out.Arch == "" {
+		out.Arch = n.Image.Arch
+	}
+
+	return out
+}
+
+// installDisk finds the disk that the configuration names or selects.
+func (n *Node) installDisk(in installTarget) (*guest.Disk, error) {
+	paths := disks.DevicePaths(n.VM.Disks)
+
+	match, err := in.DiskMatchExpression()
+	if err != nil {
+		return nil, fmt.Errorf("failed to parse disk selector: %w", err)
+	}
+	if match != nil {
+		for _, path := range slices.Sorted(maps.Keys(paths)) {
+			ok, err := match.EvalBool(celenv.DiskLocator(), map[string]any{
+				"disk": disks.Spec(path, paths[path]), "system_disk": false,
+			})
+			if err != nil {
+				return nil, fmt.Errorf("failed to evaluate disk selector: %w", err)
+			}
+			if ok {
+				return paths[path], nil
+			}
+		}
+
+		return nil, errors.New("no disk matches the disk selector")
+	}
+
+	if in.Disk() == "" {
+		return nil, errors.New("an install disk is not set")
+	}
+	if d := paths[in.Disk()]; d != nil {
+		return d, nil
+	}
+
+	return nil, fmt.Errorf("failed to open %s: open %s: no such file or directory", in.Disk(), in.Disk())
+}
+
+// installTarget is what an installation needs of the install section.
+type installTarget interface {
+	Disk() string
+	DiskMatchExpression() (*cel.Expression, error)
+}

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package node
+
+import (
+	"bytes"
+	"context"
+	"maps"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cosi-project/runtime/pkg/resource"
+	"github.com/cosi-project/runtime/pkg/state"
+	talosconfig "github.com/siderolabs/talos/pkg/machinery/config"
+	"github.com/siderolabs/talos/pkg/machinery/config/machine"
+	"github.com/siderolabs/talos/pkg/machinery/extensions"
+	"github.com/siderolabs/talos/pkg/machinery/resources/block"
+	"github.com/siderolabs/talos/pkg/machinery/resources/cluster"
+	"github.com/siderolabs/talos/pkg/machinery/resources/config"
+	"github.com/siderolabs/talos/pkg/machinery/resources/etcd"
+	"github.com/siderolabs/talos/pkg/machinery/resources/k8s"
+	"github.com/siderolabs/talos/pkg/machinery/resources/network"
+	"github.com/siderolabs/talos/pkg/machinery/resources/runtime"
+	"github.com/talos-proxmox/talos-proxmox/lab/talos/disks"
+	"github.com/talos-proxmox/talos-proxmox/lab/talos/machineconfig"
+	"gopkg.in/yaml.v3"
+)
+
+// EphemeralOverhead is what the other partitions of the system disk take.
+const EphemeralOverhead = 2104<<20 + 100<<20 + 1<<20 + 10<<20
+
+// PublishState brings the node's resources in line with what it does.
+func (n *Node) PublishState() {
+	n.mu.Lock()
+	st := n.state
+	n.mu.Unlock()
+	if st == nil {
+		return
+	}
+	n.pubMu.Lock()
+	defer n.pubMu.Unlock()
+
+	ctx := context.Background()
+	want := slices.Concat(n.machineResources(), n.diskResources(), n.userVolumes(), n.networkResources(), n.clusterResources())
+	keep := map[string]bool{}
+	for _, r := range want {
+		keep[r.Metadata().Type()+"/"+r.Metadata().ID()] = true
+		if err := put(ctx, st, r); err != nil && !state.IsConflictError(err) {
+			n.Console("publishing a resource", "error", err)
+		}
+	}
+	for _, md := range []resource.Metadata{
+		*cluster.NewMember(cluster.NamespaceName, "").Metadata(),
+		*etcd.NewMember(etcd.NamespaceName, "").Metadata(),
+		*block.NewVolumeStatus(runtime.NamespaceName, "").Metadata(),
+		*block.NewSystemDisk(runtime.NamespaceName, "").Metadata(),
+		*k8s.NewStaticPodStatus(k8s.NamespaceName, "").Metadata(),
+		*runtime.NewDiagnostic(runtime.NamespaceName, "").Metadata(),
+	} {
+		list, err := st.List(ctx, md)
+		if err != nil {
+			continue
+		}
+		for _, r := range list.Items {
+			if !keep[md.Type()+"/"+r.Metadata().ID()] {
+				_ = st.Destroy(ctx, r.Metadata()) // gone already is fine
+			}
+		}
+	}
+}
+
+func (n *Node) machineResources() []resource.Resource {
+	stage, problem := n.stageNow()
+	status := runtime.NewMachineStatus()
+	status.TypedSpec().Stage = machineStage(stage)
+	unmet := n.unmetConditions()
+	if problem != nil {
+		unmet = append(unmet, runtime.UnmetCondition{Name: "sequence", Reason: problem.Error()})
+	}
+	ready := stage == stageRunning && len(unmet) == 0 || stage == stageMaintenance
+	status.TypedSpec().Status = runtime.MachineStatusStatus{Ready: ready, UnmetConditions: unmet}
+
+	version := runtime.NewVersion()
+	version.TypedSpec().Version = n.Image.Talos
+
+	platform := runtime.NewPlatformMetadataSpec(runtime.NamespaceName, runtime.PlatformMetadataID)
+	platform.TypedSpec().Platform = n.Image.Platform
+	platform.TypedSpec().Hostname = n.Hostname()
+
+	out := []resource.Resource{status, version, platform}
+	for i, e := range n.extensionLayers() {
+		r := runtime.NewExtensionStatus(runtime.NamespaceName, strconv.Itoa(i))
+		*r.TypedSpec() = e
+		out = append(out, r)
+	}
+	if err := n.Book.Problem(); err != nil {
+		d := runtime.NewDiagnostic(runtime.NamespaceName, "address-overlap")
+		d.TypedSpec().Message = "host and Kubernetes pod/service CIDR addresses overlap"
+		d.TypedSpec().Details = []string{err.Error()}
+		out = append(out, d)
+	}
+
+	if cfg := n.Config(); cfg != nil {
+		out = append(out, config.NewMachineConfig(cfg))
+		if p := n.persistedConfig(); p != nil {
+			out = append(out, config.NewMachineConfigWithID(p, config.PersistentID))
+		}
+		if cfg.Machine() != nil {
+			t := config.NewMachineType()
+			t.SetMachineType(cfg.Machine().Type())
+			out = append(out, t)
+		}
+	}
+
+	return out
+}
+
+// extensionLayers returns the image's extensions; the schematic's id is one of them, as the factory
+// makes it.
+func (n *Node) extensionLayers() []runtime.ExtensionStatusSpec {
+	var out []runtime.ExtensionStatusSpec
+	for _, e := range n.Image.Extensions {
+		name := e[strings.LastIndex(e, "/")+1:]
+		out = append(out, extensions.Layer{
+			Image:    name + ".sqsh",
+			Metadata: extensions.Metadata{Name: name, Version: strings.TrimPrefix(n.Image.Talos, "v"), Author: "Sidero Labs"},
+		})
+	}
+	if n.Image.Schematic != "" {
+		out = append(out, extensions.Layer{Metadata: extensions.Metadata{
+			Name: "schematic", Version: n.Image.Schematic, Author: "Image Factory",
+			Description: "Virtual extension which specifies the schematic of the image built with Image Factory.",
+		}})
+	}
+
+	return out
+}
+
+func (n *Node) diskResources() []resource.Resource {
+	var out []resource.Resource
+	paths := disks.DevicePaths(n.VM.Disks)
+	for _, path := range slices.Sorted(maps.Keys(paths)) {
+		d := paths[path]
+		r := block.NewDisk(block.NamespaceName, strings.TrimPrefix(path, "/dev/"))
+		s := r.TypedSpec()
+		s.DevPath, s.Model, s.Serial, s.Transport = path, disks.Model, d.Serial, disks.Transport(path)
+		s.IOSize, s.SectorSize = 512, 512
+		s.SetSize(uint64(max(d.Size, 0)))
+		out = append(out, r)
+
+		if n.Disk == nil || n.Disk.Disk != d {
+			continue
+		}
+		system := block.NewSystemDisk(block.NamespaceName, block.SystemDiskID)
+		system.TypedSpec().DevPath, system.TypedSpec().DiskID = path, strings.TrimPrefix(path, "/dev/")
+		out = append(out, system)
+		out = append(out, n.volumes(path, d.Size)...)
+	}
+
+	return out
+}
+
+func (n *Node) volumes(path string, size int64) []resource.Resource {
+	var out []resource.Resource
+	sizes := map[string]int64{
+		"EFI": 2104 << 20, "META": 1 << 20, "STATE": 100 << 20, "EPHEMERAL": size - EphemeralOverhead,
+	}
+	for i, label := range []string{"EFI", "META", "STATE", "EPHEMERAL"} {
+		if (label == "STATE" || label == "EPHEMERAL") && n.Config() == nil {
+			continue
+		}
+		v := block.NewVolumeStatus(block.NamespaceName, label)
+		s := v.TypedSpec()
+		s.Phase, s.Type = block.VolumePhaseReady, block.VolumeTypePartition
+		s.Location, s.ParentLocation = path+string(rune('1'+i)), path
+		s.PartitionIndex = i + 1
+		s.SetSize(uint64(max(sizes[label], 0)))
+		out = append(out, v)
+	}
+
+	return out
+}
+
+func (n *Node) networkResources() []resource.Resource {
+	host := network.NewHostnameStatus(network.NamespaceName, network.HostnameID)
+	host.TypedSpec().Hostname = n.Hostname()
+
+	addrs := n.Book.Addresses()
+	out := []resource.Resource{host}
+	for _, id := range []string{
+		network.NodeAddressDefaultID, network.NodeAddressCurrentID, network.NodeAddressRoutedID,
+		network.NodeAddressAccumulativeID,
+	} {
+		r := network.NewNodeAddress(network.NamespaceName, id)
+		r.TypedSpec().Addresses = slices.Clone(addrs)
+		if id == network.NodeAddressDefaultID && len(addrs) > 1 {
+			r.TypedSpec().Addresses = slices.Clone(addrs[:1])
+		}
+		out = append(out, r)
+	}
+	status := network.NewStatus(network.NamespaceName, network.StatusID)
+	status.TypedSpec().AddressReady = len(addrs) > 0
+	status.TypedSpec().ConnectivityReady = len(addrs) > 0
+	status.TypedSpec().HostnameReady, status.TypedSpec().EtcFilesReady = true, true
+
+	return append(out, status)
+}
+
+func (n *Node) clusterResources() []resource.Resource {
+	cfg := n.Config()
+	if cfg == nil || cfg.Cluster() == nil {
+		return nil
+	}
+
+	var out []resource.Resource
+	info := cluster.NewInfo()
+	info.TypedSpec().ClusterID, info.TypedSpec().ClusterName = cfg.Cluster().ID(), cfg.Cluster().Name()
+	name := k8s.NewNodename(k8s.NamespaceName, k8s.NodenameID)
+	name.TypedSpec().Nodename = n.Hostname()
+	out = append(out, info, name)
+
+	kubelet := k8s.NewKubeletSpec(k8s.NamespaceName, k8s.KubeletID)
+	kubelet.TypedSpec().Image = cfg.Machine().Kubelet().Image()
+	kubelet.TypedSpec().ExpectedNodename = n.Hostname()
+	out = append(out, kubelet)
+
+	for _, peer := range n.Nodes.peers(n) {
+		m := cluster.NewMember(cluster.NamespaceName, peer.Hostname())
+		s := m.TypedSpec()
+		s.Hostname, s.OperatingSystem = peer.Hostname(), "Talos ("+peer.Image.Talos+")"
+		s.MachineType = machine.TypeWorker
+		if machineconfig.IsControlPlane(peer.Config()) {
+			s.MachineType = machine.TypeControlPlane
+			s.ControlPlane = &cluster.ControlPlane{APIServerPort: 6443}
+		}
+		for _, p := range peer.Book.Addresses() {
+			s.Addresses = append(s.Addresses, p.Addr())
+		}
+		slices.SortFunc(s.Addresses, netip.Addr.Compare)
+		out = append(out, m)
+	}
+
+	return append(out, n.controlPlaneResources()...)
+}
+
+// persistedConfig returns the configuration on the disk; it is parsed again only when it changed.
+func (n *Node) persistedConfig() talosconfig.Provider {
+	if n.Disk == nil {
+		return nil
+	}
+	data := n.Disk.Read().Config
+	n.mu.Lock()
+	defer n.mu.Unlock()
+
+	if n.persisted == nil || !bytes.Equal(data, n.persistedData) {
+		cfg, err := machineconfig.Load(data, n.Image.Talos)
+		if err != nil {
+			return nil
+		}
+		n.persisted, n.persistedData = cfg, data
+	}
+
+	return n.persisted
+}
+
+func equalSpec(a, b resource.Resource) bool {
+	if x, ok := a.(*config.MachineConfig); ok {
+		y, ok := b.(*config.MachineConfig)
+
+		return ok && x.Provider() == y.Provider()
+	}
+	x, errX := yaml.Marshal(a.Spec())
+	y, errY := yaml.Marshal(b.Spec())
+
+	return errX == nil && errY == nil && bytes.Equal(x, y)
+}
