@@ -4,13 +4,12 @@
 package components
 
 import (
-	"errors"
 	"fmt"
-	"strings"
 
 	"filippo.io/age"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
+	"github.com/talos-proxmox/talos-proxmox/internal/agekey"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -47,9 +46,9 @@ func generateAgeKey(ctx *pulumi.Context, name string, opts ...pulumi.ResourceOpt
 
 // givenAgeKey is the user's own.
 func givenAgeKey(given spec.Secret) (*AgeKey, error) {
-	parsed, err := age.ParseX25519Identity(strings.TrimSpace(given.Reveal()))
+	parsed, err := agekey.Parse(given.Reveal())
 	if err != nil {
-		return nil, errors.New("sops.ageKey: is no age identity (AGE-SECRET-KEY-1…)")
+		return nil, fmt.Errorf("sops.ageKey %w", err)
 	}
 
 	return &AgeKey{

@@ -88,6 +88,18 @@ func TestDefaultsThatFollow(t *testing.T) {
 	assert.Equal(t, "https://helm.cilium.io", *full.CNI.Cilium.Chart.Repository)
 }
 
+func TestAgentFollowsTheExtension(t *testing.T) {
+	t.Parallel()
+	for extension, want := range map[string]bool{
+		"siderolabs/qemu-guest-agent": true, "qemu-guest-agent": true, "qemu-agent": true, "siderolabs/guest-agent": true,
+		"iscsi": false, "example/qemu-guest-agent": false,
+	} {
+		c := small()
+		c.Images = map[string]spec.Image{spec.DefaultImage: {Extensions: []string{extension}}}
+		assert.Equal(t, want, *c.WithDefaults().Nodes[0].Agent, extension)
+	}
+}
+
 func TestQuestionsAboutACluster(t *testing.T) {
 	t.Parallel()
 	c := small().WithDefaults()

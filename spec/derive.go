@@ -49,11 +49,33 @@ func (c *Config) fillNode(n *NamedNode) {
 	}
 }
 
-// HasExtension reports whether the image names the extension, in full or in short.
+// HasExtension reports whether the image names the extension: in full, in short, or by its nickname.
 func HasExtension(img Image, full string) bool {
-	_, short, _ := strings.Cut(full, "/")
+	return slices.ContainsFunc(img.Extensions, func(name string) bool { return OfficialExtension(name) == full })
+}
 
-	return slices.Contains(img.Extensions, full) || slices.Contains(img.Extensions, short)
+// extensionOwner stands before the names of the official extensions.
+const extensionOwner = "siderolabs/"
+
+// OfficialExtension returns the full name of an extension that is named in full ("siderolabs/lldpd"), in
+// short ("lldpd"), or by what people call it ("lldp"). A name with another owner stays as it is.
+func OfficialExtension(name string) string {
+	short := strings.TrimPrefix(name, extensionOwner)
+	if strings.Contains(short, "/") {
+		return name
+	}
+	switch short {
+	case "lldp":
+		short = "lldpd"
+	case "qemu-agent", "guest-agent":
+		short = "qemu-guest-agent"
+	case "iscsi":
+		short = "iscsi-tools"
+	case "nfs":
+		short = "nfs-utils"
+	}
+
+	return extensionOwner + short
 }
 
 func (c *Config) fillNetworks(n *NamedNode) {

@@ -46,14 +46,14 @@ func EditEffects() map[string]Edit {
 			all[prefix+field] = edit
 		}
 	}
-	the(all, Edit{EffectRefused, "is for data disks"}, "nodes.*.osDisk.mountpoint", "nodes.*.osDisk.keepOnRebuild",
+	setAll(all, Edit{EffectRefused, "is for data disks"}, "nodes.*.osDisk.mountpoint", "nodes.*.osDisk.keepOnRebuild",
 		"nodes.*.osDisk.filesystem")
 
 	return all
 }
 
-// the gives each of the fields the same edit.
-func the(edits map[string]Edit, edit Edit, fields ...string) {
+// setAll gives each of the fields the same edit.
+func setAll(edits map[string]Edit, edit Edit, fields ...string) {
 	for _, field := range fields {
 		edits[field] = edit
 	}
@@ -79,7 +79,7 @@ func nodeEdits() map[string]Edit {
 		"disks":    {EffectInPlace, "a disk is added; removing one is refused"},
 		"osDisk":   {EffectInPlace, "as its fields say"}, "installDisk": {EffectNone, ""},
 	}
-	the(edits, Edit{EffectReboot, ""},
+	setAll(edits, Edit{EffectReboot, ""},
 		"cpu", "sockets", "cpuType", "cpuFlags", "cpuUnits", "cpuLimit", "cpuAffinity", "numa",
 		"numaNodes", "numaNodes[].cpus", "numaNodes[].memory", "numaNodes[].hostNodes", "numaNodes[].policy",
 		"memory", "balloon", "hugepages", "keepHugepages", "sharedMemory", "machine", "scsiHardware", "osType",
@@ -87,26 +87,26 @@ func nodeEdits() map[string]Edit {
 		"vga.clipboard", "bootOrder", "serialConsole", "tablet", "acpi", "kvmArguments", "cloudInitDatastore",
 		"gpu", "gpu.mapping", "gpu.devices", "gpu.pcie", "gpu.romBar", "gpu.xvga", "gpu.mdev", "gpu.romFile",
 		"usb", "usb[].mapping", "usb[].host", "usb[].usb3")
-	the(edits, Edit{EffectReboot, "the mapping is edited in place where the device had one"},
+	setAll(edits, Edit{EffectReboot, "the mapping is edited in place where the device had one"},
 		"gpu.identities", "gpu.identities.*.id", "gpu.identities.*.subsystemId", "gpu.identities.*.iommuGroup")
-	the(edits, Edit{EffectInPlace, ""},
+	setAll(edits, Edit{EffectInPlace, ""},
 		"onBoot", "startup", "startup.order", "startup.upDelay", "startup.downDelay", "tags", "description", "pool",
 		"protection", "hookScript", "gpu.vendor", "gpu.taint", "ha", "ha.group", "ha.state", "ha.maxRestart",
 		"ha.maxRelocate", "ha.comment", "migrate", "cdRom", "timeouts", "timeouts.create", "timeouts.migrate",
 		"timeouts.reboot", "timeouts.shutdown", "timeouts.start", "timeouts.stop",
 		"labels", "annotations", "taints", "kernelModules", "sysctls")
-	the(edits, Edit{EffectInPlace, "Talos reboots where what is patched needs it"}, "patches[].inline", "patches[].file")
+	setAll(edits, Edit{EffectInPlace, "Talos reboots where what is patched needs it"}, "patches[].inline", "patches[].file")
 
 	return edits
 }
 
 func networkEdits() map[string]Edit {
 	edits := map[string]Edit{"routes": {EffectInPlace, ""}}
-	the(edits, Edit{EffectReboot, ""}, "index", "bridge", "vlan", "mac", "model", "mtu", "queues", "rateLimit", "firewall",
+	setAll(edits, Edit{EffectReboot, ""}, "index", "bridge", "vlan", "mac", "model", "mtu", "queues", "rateLimit", "firewall",
 		"gateway", "gateway6")
-	the(edits, Edit{EffectReboot, "refused on the network by which the node is known"},
+	setAll(edits, Edit{EffectReboot, "refused on the network by which the node is known"},
 		"subnet", "address", "subnet6", "address6", "dhcp")
-	the(edits, Edit{EffectInPlace, ""}, "routes[].network", "routes[].gateway", "routes[].metric")
+	setAll(edits, Edit{EffectInPlace, ""}, "routes[].network", "routes[].gateway", "routes[].metric")
 
 	return edits
 }
@@ -121,10 +121,10 @@ func diskEdits() map[string]Edit {
 		"mountpoint":    {EffectInPlace, ""},
 		"filesystem":    {EffectNone, "counts when Talos formats the disk"},
 	}
-	the(edits, Edit{EffectInPlace, "the guest sees it after its next start"},
+	setAll(edits, Edit{EffectInPlace, "the guest sees it after its next start"},
 		"iothread", "cache", "discard", "ssd", "serial")
 	edits["speed"] = Edit{EffectInPlace, "taking the last limit away is refused"}
-	the(edits, Edit{EffectInPlace, ""}, "backup", "replicate", "speed.read", "speed.readBurst", "speed.write",
+	setAll(edits, Edit{EffectInPlace, ""}, "backup", "replicate", "speed.read", "speed.readBurst", "speed.write",
 		"speed.writeBurst", "speed.iopsRead", "speed.iopsWrite")
 
 	return edits
@@ -135,10 +135,10 @@ func imageEdits() map[string]Edit {
 		"platform": {EffectRefused, ""}, "arch": {EffectRefused, ""}, "secureBoot": {EffectRefused, ""},
 		"boot": {EffectReboot, "the ISO enters or leaves its drive; the disk stays"},
 	}
-	the(edits, Edit{EffectUpgrade, ""}, "extensions", "kernelArgs", "meta", "overlay", "overlay.name", "overlay.image",
+	setAll(edits, Edit{EffectUpgrade, ""}, "extensions", "kernelArgs", "meta", "overlay", "overlay.name", "overlay.image",
 		"overlay.options", "bootloader", "schematicFile")
-	the(edits, Edit{EffectInPlace, ""}, "factoryUrl", "installerMirror", "register", "datastore", "datastoreHost")
-	the(edits, Edit{EffectNone, ""}, "isoMirror", "diskFormat", "checksum")
+	setAll(edits, Edit{EffectInPlace, ""}, "factoryUrl", "installerMirror", "register", "datastore", "datastoreHost")
+	setAll(edits, Edit{EffectNone, ""}, "isoMirror", "diskFormat", "checksum")
 
 	return edits
 }

@@ -12,9 +12,9 @@ type Proxmox struct {
 	Insecure *bool `json:"insecure,omitempty" default:"false"`
 	// MinTLS is the lowest TLS version.
 	MinTLS *string `json:"minTls,omitempty" enum:"1.0,1.1,1.2,1.3" default:"1.3"`
-	// APIToken is "user@realm!token=uuid".
+	// APIToken is the token by which the API is asked, "user@realm!token=uuid".
 	APIToken *Secret `json:"apiToken,omitempty"`
-	// Username is "user@realm", with Password instead of a token.
+	// Username of the API, "user@realm", with Password instead of a token.
 	Username *string `json:"username,omitempty"`
 	// Password of Username.
 	Password *Secret `json:"password,omitempty"`

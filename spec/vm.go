@@ -32,7 +32,7 @@ type VM struct {
 	Hugepages *string `json:"hugepages,omitempty" enum:"2,1024,any"`
 	// KeepHugepages keeps the pages allocated after the VM stopped.
 	KeepHugepages *bool `json:"keepHugepages,omitempty"`
-	// SharedMemory in MiB is inter-VM shared memory. Needs root@pam.
+	// SharedMemory is inter-VM shared memory, in MiB. Needs root@pam.
 	SharedMemory *MiB `json:"sharedMemory,omitempty" min:"1"`
 
 	// Machine is the chipset.

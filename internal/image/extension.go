@@ -24,22 +24,6 @@ var extensionFiles embed.FS
 // owner of the official extensions.
 const owner = "siderolabs/"
 
-// nickname is the official name of what people call something else.
-func nickname(short string) string {
-	switch short {
-	case "lldp":
-		return "lldpd"
-	case "qemu-agent", "guest-agent":
-		return "qemu-guest-agent"
-	case "iscsi":
-		return "iscsi-tools"
-	case "nfs":
-		return "nfs-utils"
-	default:
-		return short
-	}
-}
-
 // Extensions are the official system extensions of a Talos version, without their owner; false when
 // that minor is not known.
 func Extensions(talosVersion string) ([]string, bool) {
@@ -74,7 +58,7 @@ func Extension(name, talosVersion string) (string, error) {
 	if !ok {
 		return "", fmt.Errorf("the extensions of Talos %s are not known", talosVersion)
 	}
-	short := nickname(strings.TrimPrefix(name, owner))
+	short := strings.TrimPrefix(spec.OfficialExtension(name), owner)
 	if strings.Contains(short, "/") {
 		return "", fmt.Errorf("%q is no official extension: they are named %s<name>", name, owner)
 	}

@@ -4,20 +4,30 @@
 package rules
 
 import (
-	"cmp"
-
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
 	"github.com/talos-proxmox/talos-proxmox/internal/rules/scope"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
+// accessVariables are the variables that the provider takes its access from, with the settings they stand for.
+var accessVariables = []struct{ name, path string }{
+	{"ENDPOINT", "proxmox.endpoint"}, {"API_TOKEN", "proxmox.apiToken"}, {"USERNAME", "proxmox.username"},
+	{"PASSWORD", "proxmox.password"}, {"AUTH_TICKET", "proxmox.apiToken"}, {"CSRF_PREVENTION_TOKEN", "proxmox.apiToken"},
+	{"INSECURE", "proxmox.insecure"}, {"MIN_TLS", "proxmox.minTls"},
+}
+
 // CheckAccess records what is missing to reach Proxmox VE: the settings and the provider's environment
 // variables, which lookup knows, must give an address and credentials. The provider would say so only
 // after the first resources were made, and without naming the variables.
 func CheckAccess(p spec.Proxmox, lookup func(name string) string, l *check.List) {
-	// the provider reads each variable under two names
-	// (bpg/terraform-provider-proxmox 0.69.1, proxmoxtf/provider/provider.go)
-	env := func(name string) string { return cmp.Or(lookup("PROXMOX_VE_"+name), lookup("PM_VE_"+name)) }
+	env := func(name string) string { return lookup("PROXMOX_VE_" + name) }
+	// One half of the provider reads each variable under two names, the other half and everything else only
+	// under the first (bpg/terraform-provider-proxmox 0.69.1: proxmoxtf/provider/provider.go, fwprovider/provider.go).
+	for _, v := range accessVariables {
+		if lookup("PM_VE_"+v.name) != "" && env(v.name) == "" {
+			l.Addf(v.path, "PM_VE_%s is a name that only a part of the provider knows: set PROXMOX_VE_%s", v.name, v.name)
+		}
+	}
 
 	if p.Endpoint == nil && env("ENDPOINT") == "" {
 		l.Addf("proxmox.endpoint", "is missing: write the API's address, https://<host>:8006, or set PROXMOX_VE_ENDPOINT")

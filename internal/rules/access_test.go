@@ -31,12 +31,18 @@ func TestCheckAccess(t *testing.T) {
 		env      map[string]string
 		want     []string
 	}{
-		"nothing at all":       {want: []string{nobody, noEndpoint}},
-		"all in the settings":  {settings: spec.Proxmox{Endpoint: here, APIToken: secret(token)}},
-		"a password there":     {settings: spec.Proxmox{Endpoint: here, Username: spec.Ptr("root@pam"), Password: secret("p")}},
-		"a user alone":         {settings: spec.Proxmox{Endpoint: here, Username: spec.Ptr("root@pam")}, want: []string{nobody}},
-		"all from outside":     {env: map[string]string{"PROXMOX_VE_ENDPOINT": *here, "PROXMOX_VE_API_TOKEN": token}},
-		"by the older names":   {env: map[string]string{"PM_VE_ENDPOINT": *here, "PM_VE_API_TOKEN": token}},
+		"nothing at all":      {want: []string{nobody, noEndpoint}},
+		"all in the settings": {settings: spec.Proxmox{Endpoint: here, APIToken: secret(token)}},
+		"a password there":    {settings: spec.Proxmox{Endpoint: here, Username: spec.Ptr("root@pam"), Password: secret("p")}},
+		"a user alone":        {settings: spec.Proxmox{Endpoint: here, Username: spec.Ptr("root@pam")}, want: []string{nobody}},
+		"all from outside":    {env: map[string]string{"PROXMOX_VE_ENDPOINT": *here, "PROXMOX_VE_API_TOKEN": token}},
+		"by the older names": {env: map[string]string{"PM_VE_ENDPOINT": *here, "PM_VE_API_TOKEN": token}, want: []string{
+			"proxmox.apiToken: PM_VE_API_TOKEN is a name that only a part of the provider knows: set PROXMOX_VE_API_TOKEN", nobody,
+			"proxmox.endpoint: PM_VE_ENDPOINT is a name that only a part of the provider knows: set PROXMOX_VE_ENDPOINT", noEndpoint,
+		}},
+		"by both names": {env: map[string]string{
+			"PM_VE_ENDPOINT": "x", "PM_VE_API_TOKEN": "y", "PROXMOX_VE_ENDPOINT": *here, "PROXMOX_VE_API_TOKEN": token,
+		}},
 		"password in both":     {settings: spec.Proxmox{Endpoint: here, Username: spec.Ptr("root@pam")}, env: map[string]string{"PROXMOX_VE_PASSWORD": "p"}},
 		"a ticket":             {settings: spec.Proxmox{Endpoint: here}, env: map[string]string{"PROXMOX_VE_AUTH_TICKET": "t", "PROXMOX_VE_CSRF_PREVENTION_TOKEN": "c"}},
 		"half a ticket":        {settings: spec.Proxmox{Endpoint: here}, env: map[string]string{"PROXMOX_VE_AUTH_TICKET": "t"}, want: []string{nobody}},

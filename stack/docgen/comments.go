@@ -12,7 +12,10 @@ import (
 	"go/token"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"strings"
+
+	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
 // comments are the doc comments of struct types and their fields, as one line each.
@@ -77,22 +80,63 @@ func oneLine(doc *ast.CommentGroup) string {
 	return strings.Join(strings.Fields(doc.Text()), " ")
 }
 
-// field is the comment of a field without the field's Go name, where it begins with a sentence about
+// field returns the comment of a field without the field's Go name, where it begins with a sentence about
 // it: "Pool is the Proxmox resource pool." becomes "The Proxmox resource pool.", "Insecure turns it
-// off." becomes "Turns it off.", and "Memory in MiB." stays.
+// off." becomes "Turns it off.", and "Memory in MiB." stays. Other fields of the block are named by their keys.
 func (c comments) field(owner reflect.Type, name string) string {
 	text := c.fields[owner.Name()+"."+name]
 	rest, ok := strings.CutPrefix(text, name+" ")
 	if !ok {
-		return text
+		return keysFor(owner, name, text)
 	}
 	word, after, _ := strings.Cut(rest, " ")
 	switch {
 	case word == "is" || word == "are":
-		return strings.ToUpper(after[:1]) + after[1:]
-	case strings.HasSuffix(word, "s") && word != "as" && word == strings.ToLower(word):
-		return strings.ToUpper(rest[:1]) + rest[1:]
+		return sentence(keysFor(owner, name, after))
+	case word == "never" || strings.HasSuffix(word, "s") && word != "as" && word == strings.ToLower(word):
+		return sentence(keysFor(owner, name, rest))
 	default:
-		return text
+		return wordsOf(name) + " " + keysFor(owner, name, rest)
 	}
 }
+
+// sentence writes the first letter of a text large, unless an address begins it.
+func sentence(text string) string {
+	if first, _, _ := strings.Cut(text, " "); strings.Contains(first, "://") {
+		return text
+	}
+
+	return strings.ToUpper(text[:1]) + text[1:]
+}
+
+// keysFor replaces the Go names of a block's other fields by their keys. Abbreviations such as CPU stay, and
+// so do names that are those of products.
+func keysFor(owner reflect.Type, own, text string) string {
+	for _, f := range spec.Fields(owner) {
+		name := f.Struct.Name
+		if name == own || name == strings.ToUpper(name) || productName.MatchString(name) {
+			continue
+		}
+		text = regexp.MustCompile(`\b`+name+`\b`).ReplaceAllLiteralString(text, "`"+f.Name+"`")
+	}
+
+	return text
+}
+
+var productName = regexp.MustCompile(`^(Proxmox|Talos|Kubernetes|Cilium|CoreDNS|CRDs)$`)
+
+// wordsOf writes a Go name as words: "SearchDomains" is "Search domains", "NodeIPSubnets" is "Node IP subnets".
+func wordsOf(name string) string {
+	name = strings.Replace(name, "GitHub", "Github", 1)
+	words := humps.FindAllString(name, -1)
+	for i, word := range words {
+		if i > 0 && word[1:] == strings.ToLower(word[1:]) && len(word) > 1 {
+			words[i] = strings.ToLower(word)
+		}
+	}
+
+	return strings.Replace(strings.Join(words, " "), "Github", "GitHub", 1)
+}
+
+// humps are the words that a Go name is made of: a capitalized word, or an abbreviation.
+var humps = regexp.MustCompile(`(?:API|ASN|CIDR|CLI|CPU|CRD|DNS|ID|IOPS|IP|MAC|NUMA|PCI|SAN|SSH|TLS|URL|VM)s?|[A-Z]+[a-z0-9]*`)

@@ -18,7 +18,7 @@ const editsHead = `
 What an edit of a setting does to a node that exists: *later* counts for what is created from then on; *in place*
 disturbs nobody; *reboot* is in place and reboots the VM, one node at a time; *upgrade* rolls the node to another image,
 one node at a time; *replace* is refused unless ` + "`lifecycle.allowReplace`" + ` permits it; *refused* would lose data or the
-node: ` + "`lifecycle.replace`" + ` rebuilds its VM, without draining it first. A ` + "`*`" + ` stands for any name.
+node: ` + "`lifecycle.replace`" + ` drains it and rebuilds its VM. A ` + "`*`" + ` stands for any name.
 
 | Setting | An edit | Unless |
 |---|---|---|

@@ -10,10 +10,10 @@ import (
 	"slices"
 	"strings"
 
-	"filippo.io/age"
 	"github.com/Masterminds/semver/v3"
 	"golang.org/x/crypto/ssh"
 
+	"github.com/talos-proxmox/talos-proxmox/internal/agekey"
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
 	"github.com/talos-proxmox/talos-proxmox/internal/rules/scope"
 	"github.com/talos-proxmox/talos-proxmox/spec"
@@ -278,13 +278,7 @@ func (r *rules) sops(s spec.SOPS) {
 	if s.AgeKey == nil {
 		return
 	}
-	for line := range strings.Lines(s.AgeKey.Reveal()) {
-		line = strings.TrimSpace(line)
-		if line == "" || strings.HasPrefix(line, "#") {
-			continue
-		}
-		if _, err := age.ParseX25519Identity(line); err != nil {
-			r.Addf("gitops.sops.ageKey", "is not an age identity: give the line AGE-SECRET-KEY-1… that `age-keygen` prints")
-		}
+	if _, err := agekey.Parse(s.AgeKey.Reveal()); err != nil {
+		r.Addf("gitops.sops.ageKey", "%s", err)
 	}
 }
