@@ -96,7 +96,7 @@ func (s *TalosSecrets) generate(ctx *pulumi.Context, name string, opts ...pulumi
 
 // firstContract is what a cluster that is made now is pinned to: as told, else the version's own.
 func (s *TalosSecrets) firstContract() string {
-	return spec.Or(s.config.Talos.Contract, spec.MinorOf(spec.Or(s.config.Talos.Version, "")))
+	return spec.Or(s.config.Talos.Contract, versions.MinorOf(spec.Or(s.config.Talos.Version, "")))
 }
 
 // pinned reads the contract from state. States of clusters that were adopted before it was kept have
@@ -105,11 +105,11 @@ func (s *TalosSecrets) pinned(stored pulumi.StringOutput) pulumi.StringOutput {
 	own := s.firstContract()
 
 	return stored.ApplyT(func(text string) string {
-		if _, err := versions.ParseContract(spec.MinorOf(text)); err != nil {
+		if _, err := versions.ParseContract(versions.MinorOf(text)); err != nil {
 			return own
 		}
 
-		return spec.MinorOf(text)
+		return versions.MinorOf(text)
 	}).(pulumi.StringOutput) //nolint:forcetypeassert // the function's type
 }
 

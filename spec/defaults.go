@@ -158,13 +158,3 @@ func setDefault[T any](p **T, v T) {
 		*p = &v
 	}
 }
-
-// MinorOf cuts a version to its minor: "v1.12.4" is "v1.12". What is no version stays as it is.
-func MinorOf(version string) string {
-	parts := strings.SplitN(version, ".", 3)
-	if len(parts) < 3 {
-		return version
-	}
-
-	return parts[0] + "." + parts[1]
-}

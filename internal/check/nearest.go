@@ -3,9 +3,15 @@
 
 package check
 
-import "strings"
+import (
+	"slices"
+	"strings"
 
-// Nearest is the candidate that text was probably meant to be, or "" when none is near: the same
+	"github.com/agext/levenshtein"
+)
+
+
+// Nearest returns the candidate that text was probably meant to be, or "" when none is near: the same
 // but for case, dashes and underscores, or a few letters away.
 func Nearest(text string, candidates []string) string {
 	meant := bare(text)
@@ -14,7 +20,7 @@ func Nearest(text string, candidates []string) string {
 		if bare(c) == meant {
 			return c
 		}
-		if d := edits(meant, bare(c)); d < distance && 2*d < len(meant) {
+		if d := distanceOf(meant, bare(c)); d < distance && 2*d < len(meant) {
 			best, distance = c, d
 		}
 	}
@@ -26,28 +32,19 @@ func bare(s string) string {
 	return strings.ToLower(strings.NewReplacer("-", "", "_", "", ".", "").Replace(s))
 }
 
-// edits counts the letters to insert, remove, replace or swap with their neighbour.
-func edits(a, b string) int {
-	rows := make([][]int, len(a)+1)
-	for i := range rows {
-		rows[i] = make([]int, len(b)+1)
-		rows[i][0] = i
-	}
-	for j := range rows[0] {
-		rows[0][j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			rows[i][j] = min(rows[i-1][j]+1, rows[i][j-1]+1, rows[i-1][j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
-			}
-		}
+// distanceOf counts the letters to insert, remove or replace; two letters swapped count as one.
+func distanceOf(a, b string) int {
+	d := levenshtein.Distance(a, b, nil)
+	if d == 2 && len(a) == len(b) && sorted(a) == sorted(b) {
+		return 1
 	}
 
-	return rows[len(a)][len(b)]
+	return d
+}
+
+func sorted(s string) string {
+	letters := []byte(s)
+	slices.Sort(letters)
+
+	return string(letters)
 }

@@ -31,7 +31,7 @@ func Extensions(talosVersion string) ([]string, bool) {
 	if err != nil {
 		return nil, false
 	}
-	text, err := extensionFiles.ReadFile("extensions/" + spec.MinorOf(version.String()) + ".txt")
+	text, err := extensionFiles.ReadFile("extensions/" + versions.MinorOf(version.String()) + ".txt")
 	if err != nil {
 		return nil, false
 	}

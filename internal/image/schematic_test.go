@@ -107,7 +107,7 @@ func TestExtensionNames(t *testing.T) {
 
 	for _, c := range []struct{ name, version, full, problem string }{
 		{"siderolabs/lldpd", "v1.12.4", "siderolabs/lldpd", ""},
-		{"lldp", "v1.9.0", "siderolabs/lldpd", ""},
+		{"lldp", "v1.10.0", "siderolabs/lldpd", ""},
 		{"util-linux-tools", "v1.12.4", "siderolabs/util-linux-tools", ""},
 		{"nfs-utils", "v1.12.4", "siderolabs/nfs-utils", ""},
 		{"gpio-pinctrl", "v1.12.2", "siderolabs/gpio-pinctrl", ""},
@@ -133,7 +133,7 @@ func TestExtensionNames(t *testing.T) {
 func TestExtensionTables(t *testing.T) {
 	t.Parallel()
 
-	for _, minor := range []string{"v1.9.0", "v1.10.0", "v1.11.0", "v1.12.0", "v1.13.0"} {
+	for _, minor := range []string{"v1.10.0", "v1.11.0", "v1.12.0", "v1.13.0"} {
 		names, ok := image.Extensions(minor)
 		require.True(t, ok, minor)
 		assert.IsIncreasing(t, names, minor)

@@ -64,3 +64,13 @@ func (k Kubernetes) Minor() string {
 
 // Compare is negative when k is older than other, zero when equal, positive when newer.
 func (k Kubernetes) Compare(other Kubernetes) int { return k.version.Compare(other.version) }
+
+// MinorOf returns a version cut to its minor: "v1.12.4" is "v1.12". What is no version stays as it is.
+func MinorOf(version string) string {
+	parts := strings.SplitN(version, ".", 3)
+	if len(parts) < 3 {
+		return version
+	}
+
+	return parts[0] + "." + parts[1]
+}
