@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/talos-proxmox/talos-proxmox/spec"
 	"github.com/talos-proxmox/talos-proxmox/stack"

@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"github.com/siderolabs/image-factory/pkg/schematic"
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/siderolabs/talos/pkg/machinery/config/types/meta"
 	"github.com/siderolabs/talos/pkg/machinery/config/types/v1alpha1"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/versions"
@@ -15,13 +16,13 @@ import (
 
 // args are a component's flags in the form Talos takes. The machinery writes an empty text as null, which Talos
 // before 1.13 reads as the empty text that it is.
-func args(flags map[string]string) v1alpha1.Args {
+func args(flags map[string]string) meta.Args {
 	if len(flags) == 0 {
 		return nil
 	}
-	out := v1alpha1.Args{}
+	out := meta.Args{}
 	for name, value := range flags {
-		out[name] = v1alpha1.NewArgValue(value, nil)
+		out[name] = meta.NewArgValue(value, nil)
 	}
 
 	return out
@@ -51,8 +52,8 @@ func flagsLeftOut(cfg spec.Config, main *v1alpha1.Config) []string {
 }
 
 // componentFlags are the flags that a configuration has, by component.
-func componentFlags(main *v1alpha1.Config) map[string]v1alpha1.Args {
-	flags := map[string]v1alpha1.Args{}
+func componentFlags(main *v1alpha1.Config) map[string]meta.Args {
+	flags := map[string]meta.Args{}
 	if m := main.MachineConfig; m != nil && m.MachineKubelet != nil {
 		flags["machine.kubelet"] = m.MachineKubelet.KubeletExtraArgs
 	}

@@ -47,7 +47,10 @@ func (r *builder) base() (*v1alpha1.Config, error) {
 		return nil, fmt.Errorf("generating the configuration: %w", err)
 	}
 
-	return provider.RawV1Alpha1(), nil
+	base := provider.RawV1Alpha1()
+	base.ClusterConfig.ClusterNetwork.CNI = &v1alpha1.CNIConfig{CNIName: cniName(r.cfg)}
+
+	return base, nil
 }
 
 // options are the settings that the machinery's generator takes.
@@ -66,7 +69,6 @@ func (r *builder) options() []generate.Option {
 		generate.WithInstallDisk(spec.Or(r.node.InstallDisk, "")),
 		generate.WithInstallImage(r.in.installer(r.node.Name)),
 		generate.WithDNSDomain(spec.Or(r.cfg.Cluster.DNSDomain, "cluster.local")),
-		generate.WithClusterCNIConfig(&v1alpha1.CNIConfig{CNIName: cniName(r.cfg)}),
 		generate.WithAllowSchedulingOnControlPlanes(r.node.IsControlPlane() && r.cfg.SchedulingOnControlPlanes()),
 		generate.WithClusterDiscovery(spec.Or(r.cfg.Talos.Discovery, false)),
 		generate.WithKubePrismPort(prism),

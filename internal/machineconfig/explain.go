@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/hashicorp/go-multierror"
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 )
 
 // unknownKeys is how the machinery's reader begins a list of fields it does not know; the fields

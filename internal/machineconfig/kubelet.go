@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/siderolabs/talos/pkg/machinery/config/types/meta"
 	"github.com/siderolabs/talos/pkg/machinery/config/types/v1alpha1"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
@@ -36,7 +37,7 @@ func (r *builder) addKubelet() error {
 		if err != nil {
 			return at("kubernetes.kubelet.extraConfig", err)
 		}
-		kubelet.KubeletExtraConfig = v1alpha1.Unstructured{Object: object}
+		kubelet.KubeletExtraConfig = meta.Unstructured{Object: object}
 	}
 	r.addKubeletMounts(settings.ExtraMounts)
 

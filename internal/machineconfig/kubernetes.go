@@ -6,6 +6,7 @@ package machineconfig
 import (
 	"slices"
 
+	"github.com/siderolabs/talos/pkg/machinery/config/types/meta"
 	"github.com/siderolabs/talos/pkg/machinery/config/types/v1alpha1"
 
 	"github.com/talos-proxmox/talos-proxmox/spec"
@@ -77,7 +78,7 @@ func (r *builder) addAPIServer() error {
 		if err != nil {
 			return at("kubernetes.apiServer.auditPolicy", err)
 		}
-		api.AuditPolicyConfig = v1alpha1.Unstructured{Object: object}
+		api.AuditPolicyConfig = meta.Unstructured{Object: object}
 	}
 	if spec.Or(settings.DisablePodSecurity, false) {
 		api.AdmissionControlConfig = nil
@@ -90,7 +91,7 @@ func (r *builder) addAPIServer() error {
 		api.AdmissionControlConfig = slices.DeleteFunc(api.AdmissionControlConfig,
 			func(c *v1alpha1.AdmissionPluginConfig) bool { return c.PluginName == plugin })
 		api.AdmissionControlConfig = append(api.AdmissionControlConfig,
-			&v1alpha1.AdmissionPluginConfig{PluginName: plugin, PluginConfiguration: v1alpha1.Unstructured{Object: object}})
+			&v1alpha1.AdmissionPluginConfig{PluginName: plugin, PluginConfiguration: meta.Unstructured{Object: object}})
 	}
 
 	return nil

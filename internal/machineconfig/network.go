@@ -9,6 +9,7 @@ import (
 
 	"github.com/siderolabs/talos/pkg/machinery/cel"
 	"github.com/siderolabs/talos/pkg/machinery/cel/celenv"
+	"github.com/siderolabs/talos/pkg/machinery/config/types/meta"
 	"github.com/siderolabs/talos/pkg/machinery/config/types/network"
 	"github.com/siderolabs/talos/pkg/machinery/nethelpers"
 
@@ -97,8 +98,8 @@ func (r *builder) addLink(d spec.Device) error {
 	}
 	for _, route := range routes {
 		doc := network.RouteConfig{RouteMetric: uint32(route.metric)} //nolint:gosec // positive
-		doc.RouteDestination = network.Prefix{Prefix: route.destination}
-		doc.RouteGateway = network.Addr{Addr: route.gateway}
+		doc.RouteDestination = meta.Prefix{Prefix: route.destination}
+		doc.RouteGateway = meta.Addr{Addr: route.gateway}
 		link.LinkRoutes = append(link.LinkRoutes, doc)
 	}
 	r.add(alias, link)
@@ -120,7 +121,7 @@ func (r *builder) addResolver() error {
 		if err != nil {
 			return at("cluster.nameservers", fmt.Errorf("%q is not an IP address", text))
 		}
-		doc.ResolverNameservers = append(doc.ResolverNameservers, network.NameserverConfig{Address: network.Addr{Addr: address}})
+		doc.ResolverNameservers = append(doc.ResolverNameservers, network.NameserverConfig{Address: meta.Addr{Addr: address}})
 	}
 	doc.ResolverSearchDomains.SearchDomains = r.cfg.Cluster.SearchDomains
 	r.add(doc)

@@ -10,8 +10,9 @@ import (
 	"strings"
 
 	"github.com/siderolabs/crypto/x509"
+	"github.com/siderolabs/talos/pkg/machinery/config"
 	"github.com/siderolabs/talos/pkg/machinery/config/generate/secrets"
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 )
 
 // Secrets are a cluster's secrets in the shape that the Talos provider's Secrets resource has them:
@@ -115,7 +116,7 @@ func (s Secrets) Bundle() (*secrets.Bundle, error) {
 		return nil, fmt.Errorf("reading secret certs.k8sServiceaccount: %w", err)
 	}
 	b.Certs.K8sServiceAccount = &x509.PEMEncodedKey{Key: key}
-	if err := b.Validate(); err != nil {
+	if err := b.Validate(config.TalosVersionCurrent); err != nil {
 		return nil, fmt.Errorf("reading the cluster's secrets: %s", strings.Join(flatten(err), "; "))
 	}
 
@@ -152,7 +153,7 @@ func ParseSecrets(text string) (Secrets, error) {
 	if err := yaml.Unmarshal([]byte(text), b); err != nil {
 		return Secrets{}, fmt.Errorf("%s: %s", notABundle, explainLoad(err))
 	}
-	if err := b.Validate(); err != nil {
+	if err := b.Validate(config.TalosVersionCurrent); err != nil {
 		return Secrets{}, fmt.Errorf("%s: %s", notABundle, strings.Join(flatten(err), "; "))
 	}
 

@@ -33,7 +33,7 @@ func (r *builder) addSystem() error {
 	if dns := r.cfg.Talos.HostDNS; dns != nil {
 		enabled := spec.Or(dns.Enabled, true)
 		r.machine.MachineFeatures.HostDNSSupport = &v1alpha1.HostDNSConfig{
-			HostDNSEnabled:              &enabled,
+			HostDNSConfigEnabled:        &enabled,
 			HostDNSForwardKubeDNSToHost: spec.Ptr(spec.Or(dns.ForwardKubeDNSToHost, enabled)),
 			HostDNSResolveMemberNames:   dns.ResolveMemberNames,
 		}

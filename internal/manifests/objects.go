@@ -10,7 +10,7 @@ import (
 	"io"
 	"regexp"
 
-	yamlv3 "gopkg.in/yaml.v3"
+	yamlv3 "go.yaml.in/yaml/v3"
 	"sigs.k8s.io/yaml"
 
 	"github.com/talos-proxmox/talos-proxmox/spec"

@@ -11,8 +11,9 @@ import (
 	"github.com/siderolabs/talos/pkg/machinery/api/common"
 	machineapi "github.com/siderolabs/talos/pkg/machinery/api/machine"
 	machinery "github.com/siderolabs/talos/pkg/machinery/config"
+	"github.com/siderolabs/talos/pkg/machinery/config/configpatcher"
 	"github.com/siderolabs/talos/pkg/machinery/config/encoder"
-	"github.com/siderolabs/talos/pkg/machinery/config/types/v1alpha1"
+	"github.com/siderolabs/talos/pkg/machinery/config/generate/stdpatches"
 	"github.com/siderolabs/talos/pkg/machinery/resources/config"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -28,15 +29,15 @@ func (c *Client) Image(ctx context.Context, address string, component cluster.Co
 	}
 	switch component {
 	case cluster.APIServer:
-		return active.Cluster().APIServer().Image(), nil
+		return active.K8sAPIServerConfig().Image(), nil
 	case cluster.ControllerManager:
-		return active.Cluster().ControllerManager().Image(), nil
+		return active.K8sControllerManagerConfig().Image(), nil
 	case cluster.Scheduler:
-		return active.Cluster().Scheduler().Image(), nil
+		return active.K8sSchedulerConfig().Image(), nil
 	case cluster.KubeProxy:
-		return active.Cluster().Proxy().Image(), nil
+		return active.K8sProxyConfig().Image(), nil
 	case cluster.Kubelet:
-		return active.Machine().Kubelet().Image(), nil
+		return active.K8sKubeletConfig().Image(), nil
 	default:
 		return "", fmt.Errorf("a machine configuration names no image for %q", component)
 	}
@@ -48,11 +49,7 @@ func (c *Client) SetImage(ctx context.Context, address string, component cluster
 	if err != nil {
 		return err
 	}
-	patched, err := active.PatchV1Alpha1(func(cfg *v1alpha1.Config) error { return setImage(cfg, component, image) })
-	if err != nil {
-		return fmt.Errorf("changing the machine configuration: %w", err)
-	}
-	data, err := patched.EncodeBytes(encoder.WithComments(encoder.CommentsDisabled))
+	data, err := withImage(active, component, image)
 	if err != nil {
 		return fmt.Errorf("changing the machine configuration: %w", err)
 	}
@@ -108,42 +105,51 @@ func (c *Client) machineConfig(ctx context.Context, address string) (machinery.P
 	return active.Provider(), nil
 }
 
-// setImage writes an image into a configuration, and what it stands in where that is missing.
-func setImage(cfg *v1alpha1.Config, component cluster.Component, image string) error {
-	if cfg.MachineConfig == nil {
-		cfg.MachineConfig = &v1alpha1.MachineConfig{}
+// withImage returns the configuration with another image for a component, in the form in which the
+// configuration has that component: a document of its own, or a section of the machine configuration.
+func withImage(active machinery.Provider, component cluster.Component, image string) ([]byte, error) {
+	patch, err := imagePatch(active, component, image)
+	if err != nil {
+		return nil, err
 	}
-	if cfg.ClusterConfig == nil {
-		cfg.ClusterConfig = &v1alpha1.ClusterConfig{}
+	output, err := configpatcher.Apply(configpatcher.WithConfig(active), []configpatcher.Patch{patch})
+	if err != nil {
+		return nil, fmt.Errorf("applying the patch for the image %s: %w", image, err)
 	}
-	machine, kubernetes := cfg.MachineConfig, cfg.ClusterConfig
-	switch component {
-	case cluster.APIServer:
-		kubernetes.APIServerConfig = orNew(kubernetes.APIServerConfig)
-		kubernetes.APIServerConfig.ContainerImage = image
-	case cluster.ControllerManager:
-		kubernetes.ControllerManagerConfig = orNew(kubernetes.ControllerManagerConfig)
-		kubernetes.ControllerManagerConfig.ContainerImage = image
-	case cluster.Scheduler:
-		kubernetes.SchedulerConfig = orNew(kubernetes.SchedulerConfig)
-		kubernetes.SchedulerConfig.ContainerImage = image
-	case cluster.KubeProxy:
-		kubernetes.ProxyConfig = orNew(kubernetes.ProxyConfig)
-		kubernetes.ProxyConfig.ContainerImage = image
-	case cluster.Kubelet:
-		machine.MachineKubelet = orNew(machine.MachineKubelet)
-		machine.MachineKubelet.KubeletImage = image
-	default:
-		return fmt.Errorf("a machine configuration names no image for %q", component)
+	patched, err := output.Config()
+	if err != nil {
+		return nil, fmt.Errorf("reading the patched configuration: %w", err)
+	}
+	data, err := patched.EncodeBytes(encoder.WithComments(encoder.CommentsDisabled))
+	if err != nil {
+		return nil, fmt.Errorf("encoding the patched configuration: %w", err)
 	}
 
-	return nil
+	return data, nil
 }
 
-func orNew[T any](v *T) *T {
-	if v == nil {
-		return new(T)
+// imagePatch returns the patch that names a component's image.
+func imagePatch(active machinery.Container, component cluster.Component, image string) (configpatcher.Patch, error) {
+	var patch []byte
+	var err error
+	switch component {
+	case cluster.APIServer:
+		patch, err = stdpatches.WithKubeAPIServerImage(stdpatches.GuessVersionContractKubeAPIServer(active), image)
+	case cluster.ControllerManager:
+		patch, err = stdpatches.WithKubeControllerManagerImage(stdpatches.GuessVersionContractKubeControllerManager(active), image)
+	case cluster.Scheduler:
+		patch, err = stdpatches.WithKubeSchedulerImage(stdpatches.GuessVersionContractKubeScheduler(active), image)
+	case cluster.KubeProxy:
+		patch, err = stdpatches.WithKubeProxyImage(stdpatches.GuessVersionContractKubeProxy(active), image)
+	case cluster.Kubelet:
+		patch, err = stdpatches.WithKubeletImage(stdpatches.GuessVersionContractKubelet(active), image)
+	default:
+		return nil, fmt.Errorf("a machine configuration names no image for %q", component)
+	}
+	prepared, err := stdpatches.PreparePatch(patch, err)
+	if err != nil {
+		return nil, fmt.Errorf("writing the patch for the image %s: %w", image, err)
 	}
 
-	return v
+	return prepared, nil
 }

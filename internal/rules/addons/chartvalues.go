@@ -6,7 +6,7 @@ package addons
 import (
 	"strconv"
 
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
 	"github.com/talos-proxmox/talos-proxmox/internal/rules/scope"

@@ -15,8 +15,8 @@ import (
 	"strconv"
 	"strings"
 
+	"go.yaml.in/yaml/v3"
 	"golang.org/x/crypto/ssh"
-	"gopkg.in/yaml.v3"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
 	"github.com/talos-proxmox/talos-proxmox/spec"
