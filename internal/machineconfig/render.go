@@ -39,6 +39,9 @@ func Render(in Input, node string, b *secrets.Bundle) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("encoding the configuration of node %q: %w", node, err)
 	}
+	if text, err = settleQuotes(text); err != nil {
+		return "", fmt.Errorf("encoding the configuration of node %q: %w", node, err)
+	}
 
 	return text, nil
 }
