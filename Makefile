@@ -7,6 +7,7 @@ SHELL := bash
 STACK ?= dev
 SITE ?= .lab
 ARGS ?=
+SIZES ?= 1,6,33
 
 export LAB_SITE := $(abspath $(SITE))
 
@@ -139,7 +140,11 @@ images: ## list every image and URL that STACK will ever pull
 	@go run ./cmd/images -stack $(STACK) $(ARGS)
 
 .PHONY: bench
-bench: ## run the benchmarks
+bench: tools ## measure previews and ups in the lab by number of nodes: SIZES=1,6,33,103; SVG=FILE draws it
+	@go run ./tests/bench -sizes $(SIZES) $(if $(SVG),-svg $(SVG)) $(ARGS)
+
+.PHONY: bench-unit
+bench-unit: ## run the benchmarks of single functions
 	@go test -run '^$$' -bench . -benchmem ./stack/... ./internal/... $(ARGS)
 
 .PHONY: generate

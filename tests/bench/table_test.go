@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package main
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestExponent(t *testing.T) {
+	t.Parallel()
+
+	resources := columns()[0]
+	assert.Equal(t, "1.00", exponent(resources, row{Nodes: 10, Resources: 50}, row{Nodes: 100, Resources: 500}))
+	assert.Equal(t, "2.00", exponent(resources, row{Nodes: 10, Resources: 5}, row{Nodes: 100, Resources: 500}))
+	state := columns()[11]
+	assert.Empty(t, exponent(state, row{Nodes: 10, State: 5, IsUp: true}, row{Nodes: 100}), "planned only")
+}
+
+func TestCount(t *testing.T) {
+	t.Parallel()
+
+	all, managed, err := count(`{"steps": [
+		{"urn": "urn:pulumi:s::p::pulumi:pulumi:Stack::p-s"},
+		{"urn": "urn:pulumi:s::p::talos-proxmox:components:ProxmoxNode::n"},
+		{"urn": "urn:pulumi:s::p::talos-proxmox:components:ProxmoxNode$pulumi:index:Stash::n-guard"},
+		{"urn": "urn:pulumi:s::p::talos-proxmox:components:ProxmoxNode$proxmoxve:VM/virtualMachine:VirtualMachine::n-vm"}
+	]}`)
+	require.NoError(t, err)
+	assert.Equal(t, 4, all)
+	assert.Equal(t, 1, managed)
+}
+
+func TestChain(t *testing.T) {
+	t.Parallel()
+
+	at := func(second int) time.Time { return time.Unix(int64(second), 0) }
+	assert.Equal(t, 21*time.Second, chain([]event{
+		{Op: "pve.download", Object: "download/x", Start: at(0), End: at(5)},
+		{Op: "pve.qmcreate", Object: "qmcreate/1", Start: at(5), End: at(7)},
+		{Op: "pve.qmcreate", Object: "qmcreate/2", Start: at(5), End: at(6)},
+		{Op: "talos.boot", Object: "vm/1", Start: at(7), End: at(10)},
+		{Op: "talos.install", Object: "node/a", Start: at(20), End: at(27), Attrs: map[string]string{"vm": "1"}},
+		{Op: "kubernetes.start", Object: "cluster/c", Start: at(30), End: at(34)},
+		{Op: "pve.qmcreate", Object: "qmcreate/3", Start: at(5), End: at(90), Error: "no"},
+	}))
+}
