@@ -10,7 +10,6 @@ import (
 	"github.com/agext/levenshtein"
 )
 
-
 // Nearest returns the candidate that text was probably meant to be, or "" when none is near: the same
 // but for case, dashes and underscores, or a few letters away.
 func Nearest(text string, candidates []string) string {
