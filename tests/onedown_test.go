@@ -114,7 +114,7 @@ func TestAFailedEditClosesTheGate(t *testing.T) {
 	started := time.Now()
 	r := c.up("guarded", 3072)
 	assert.NotZero(t, r.code)
-	assert.Regexp(t, `node trio-\d \(10\.31\.0\.\d\) is left as it is, since node trio-\d \(10\.31\.0\.\d\) failed before`, r.all())
+	assert.Regexp(t, `node trio-\d \(10\.31\.0\.\d\) is left unchanged because node trio-\d \(10\.31\.0\.\d\) failed before`, r.all())
 	assert.Less(t, time.Since(started), 3*time.Minute, "nobody waits for a turn that does not come")
 	assert.Len(t, c.trace(started).of("pve.qmreboot"), 1, "nobody else is rebooted")
 

@@ -23,8 +23,8 @@ func TestRemovedAPIsAreWarnedOf(t *testing.T) {
 	s.must("kubectl", "--kubeconfig", one.kubeconfig, "get", "validatingadmissionpolicies.v1beta1.admissionregistration.k8s.io")
 
 	up := s.must("pulumi", "up", "--stack", "small", "--config-file", at("v1.34.1"), "--yes", "--skip-preview", "--non-interactive")
-	assert.Contains(t, up.all(), "warning: validatingadmissionpolicies of admissionregistration.k8s.io/v1beta1 was asked for, "+
-		"which Kubernetes 1.34 has no more: move who uses it to a newer version")
+	assert.Contains(t, up.all(), "warning: validatingadmissionpolicies of admissionregistration.k8s.io/v1beta1 was requested, "+
+		"which Kubernetes 1.34 no longer serves: move its users to a newer version")
 	one.file = at("v1.34.1")
 	one.isSettled()
 }

@@ -66,8 +66,8 @@ func TestNodesAreReplaced(t *testing.T) {
 	started = time.Now()
 	forced := s.must("pulumi", "up", "--stack", "small", "--config-file", small.file, "--yes", "--skip-preview", "--non-interactive",
 		"--replace", s.urn("small", "small-cp-3-vm"))
-	assert.Contains(t, forced.all(), "cp-3 starts anew: etcd forgets its earlier member")
-	assert.Contains(t, forced.all(), "cp-3 starts anew: Kubernetes forgets its earlier node")
+	assert.Contains(t, forced.all(), "cp-3 rejoins: its earlier etcd member is removed")
+	assert.Contains(t, forced.all(), "cp-3 rejoins: its earlier Node is deleted")
 	small.hasNodes("cp-1", "cp-2", "cp-3")
 	assert.Len(t, s.trace(started).of("etcd.remove"), 1)
 	small.isSettled()

@@ -19,7 +19,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/stack"
 )
 
-// engine is Pulumi, on one stack.
+// engine runs Pulumi on one stack.
 type engine struct {
 	dir, stack, file string
 

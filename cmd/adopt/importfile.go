@@ -12,10 +12,10 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/components"
 )
 
-// hidden stands in what Pulumi prints for a secret.
+// hidden replaces a secret in what Pulumi prints.
 const hidden = "[secret]"
 
-// provider is the one that manages the VMs.
+// provider names the provider that manages the VMs.
 type provider struct {
 	urn string
 	// known says that the state has it.
@@ -45,8 +45,8 @@ func hides(v any) bool {
 	}
 }
 
-// importFile is what `pulumi import` reads: the VMs with all that is to be in the state, since the provider
-// does not find everything when it looks at a VM that it does not know.
+// importFile returns what `pulumi import` reads: the VMs with all that should be in the state, since the
+// provider reads only part of it back.
 func importFile(p provider, found []planned) map[string]any {
 	const name = "provider"
 	var resources []map[string]any
@@ -92,10 +92,10 @@ func (m planned) unlimited() map[string]any {
 	return inputs
 }
 
-// lastOf is the name in a URN.
+// lastOf returns the name in a URN.
 func lastOf(urn string) string { return urn[strings.LastIndex(urn, "::")+len("::"):] }
 
-// withoutNotes is a value without what the bridge to the provider notes in inputs.
+// withoutNotes returns a value without what the bridge to the provider records in inputs.
 func withoutNotes(v any) any {
 	switch v := v.(type) {
 	case map[string]any:

@@ -23,13 +23,13 @@ const (
 	unknown = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 )
 
-// plan is what of a preview concerns VMs.
+// plan holds what of a preview concerns VMs.
 type plan struct {
 	provider provider
 	machines []planned
 }
 
-// planned is a VM that an up would make.
+// planned describes a VM that an up would create.
 type planned struct {
 	urn, parent string
 	inputs      map[string]any
@@ -128,7 +128,7 @@ func (m *planned) compare(is proxmox.Machine, problems *check.List) {
 	}
 }
 
-// findUnknown is the path of the first value that only an up knows.
+// findUnknown returns the path of the first value that only an up knows.
 func findUnknown(path string, v any) string {
 	switch v := v.(type) {
 	case string:

@@ -45,7 +45,7 @@ func main() {
 	}
 }
 
-// run prints what was changed, cluster by cluster, and says whether anything was.
+// run prints what was changed, cluster by cluster, and reports whether anything was.
 func run(ctx context.Context, dir, file, stack string, out io.Writer) (bool, error) {
 	exported, err := export(ctx, dir, file, stack)
 	if err != nil {
@@ -87,7 +87,7 @@ func look(ctx context.Context, c clusterState) ([]string, error) {
 	return health.Drift(ctx, remote, c.Cluster, c.nodes, cluster.PollOptions{Call: callTimeout})
 }
 
-// export is the stack's state with its secrets.
+// export returns the stack's state with its secrets.
 func export(ctx context.Context, dir, file, stack string) ([]byte, error) {
 	switch {
 	case file == "-":

@@ -16,7 +16,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/internal/health"
 )
 
-// clusterState is what a state says of a cluster.
+// clusterState holds what a state records of a cluster.
 type clusterState struct {
 	cluster.Cluster
 
@@ -24,7 +24,7 @@ type clusterState struct {
 	nodes       []health.Expected
 }
 
-// resource is a resource of a state.
+// resource decodes a resource of a state.
 type resource struct {
 	URN     string         `json:"urn"`
 	Type    string         `json:"type"`
@@ -103,7 +103,7 @@ func readCluster(name string, at map[string]resource) (clusterState, error) {
 	return c, nil
 }
 
-// text is a text in a Stash's input.
+// text returns a text in a Stash's input.
 func text(inputs map[string]any, key string) string {
 	input, _ := plain(inputs["input"]).(map[string]any)
 	said, _ := input[key].(string)
@@ -117,7 +117,7 @@ const (
 	secretSig  = "1b47061264138c4ac30d75fd1eb44270"
 )
 
-// plain is a value of a state without the marks of secrets.
+// plain returns a value of a state without the marks of secrets.
 func plain(v any) any {
 	switch v := v.(type) {
 	case map[string]any:

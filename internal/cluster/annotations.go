@@ -3,17 +3,17 @@
 
 package cluster
 
-// bootsNextAnnotation is the image that was installed on a node, as long as the node has not come back with
-// it. Since 1.13 Talos installs and reboots in two steps and does not say which image it boots next: a run
-// that is interrupted in between leaves a node that looks as if nothing had happened to it.
+// BootsNextAnnotation holds the installer image that was installed on a node but not booted yet. Since 1.13
+// Talos installs and reboots in two steps and does not report which image boots next: a run that is
+// interrupted in between leaves a node that looks unchanged.
 const BootsNextAnnotation = "talos-proxmox.dev/boots-next"
 
-// leavingAnnotation is on the Node of a machine that was asked to leave. It outlives a run that was
-// interrupted: the machine goes by itself, and nobody has to say by force that it may be silent.
+// LeavingAnnotation marks the Node of a machine that was asked to leave. It outlives an interrupted run: the
+// machine leaves by itself, and nobody has to name it in lifecycle.force.
 const LeavingAnnotation = "talos-proxmox.dev/leaving"
 
-// drainedAnnotation marks nodes that are drained here, not by somebody else.
+// DrainedAnnotation marks nodes that were cordoned here, not by somebody else.
 const DrainedAnnotation = "talos-proxmox.dev/drained"
 
-// AgainAnnotation is how a day-0 Job says, as JSON of [Again], what it runs when it is made anew.
+// RerunAnnotation holds, as JSON of a kubeapply.Rerun, the command that a day-0 Job runs when it is recreated.
 const RerunAnnotation = "talos-proxmox.dev/again"

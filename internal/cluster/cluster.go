@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// Member is one node of a cluster.
+// Member describes one node of a cluster.
 type Member struct {
 	// Name of the node in the stack.
 	Name string
@@ -20,10 +20,10 @@ type Member struct {
 	ControlPlane bool
 }
 
-// String is "ctrl-00 (10.0.0.1)".
+// String returns "ctrl-00 (10.0.0.1)".
 func (m Member) String() string { return fmt.Sprintf("%s (%s)", m.Name, m.Address) }
 
-// Cluster is what is supposed to run.
+// Cluster describes what should run.
 type Cluster struct {
 	// Name of the cluster.
 	Name string
@@ -44,17 +44,14 @@ type Cluster struct {
 	Down []Member
 }
 
-// up are the members that are expected to answer.
+// ExpectedUp returns the members that are expected to answer: all but those in Down.
 func (c Cluster) ExpectedUp(members []Member) []Member {
 	return slices.DeleteFunc(slices.Clone(members), func(m Member) bool {
 		return slices.ContainsFunc(c.Down, func(d Member) bool { return d.Name == m.Name })
 	})
 }
 
-// ControlPlanes are the members that run etcd, in the order of Members.
+// ControlPlanes returns the members that run etcd, in the order of Members.
 func (c Cluster) ControlPlanes() []Member {
 	return slices.DeleteFunc(slices.Clone(c.Members), func(m Member) bool { return !m.ControlPlane })
 }
-
-// Quorum is how many of n etcd members must serve.
-func Quorum(n int) int { return n/2 + 1 }

@@ -5,7 +5,7 @@ package cluster
 
 import "fmt"
 
-// Image is the Talos that a node is to run.
+// Image identifies the Talos image of a node.
 type Image struct {
 	// Version of Talos, "v1.12.4".
 	Version string
@@ -15,7 +15,7 @@ type Image struct {
 	Installer string
 }
 
-// String is "v1.12.4 (ce4c980550dd)".
+// String returns "v1.12.4 (ce4c980550dd)".
 func (i Image) String() string {
 	if i.Schematic == "" {
 		return i.Version
@@ -24,6 +24,8 @@ func (i Image) String() string {
 	return fmt.Sprintf("%s (%s)", i.Version, i.Schematic[:min(len(i.Schematic), 12)])
 }
 
+// SameImage reports whether a node that runs the one image runs the wanted one. A wanted image without
+// schematic accepts any.
 func SameImage(runs, wanted Image) bool {
 	return runs.Version == wanted.Version && (wanted.Schematic == "" || runs.Schematic == wanted.Schematic)
 }

@@ -5,10 +5,13 @@ package cluster
 
 import (
 	"context"
+	"math"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// Poll says how long and how often to look.
+// PollOptions bounds a wait and sets how often to check.
 type PollOptions struct {
 	// Timeout bounds the whole wait.
 	Timeout time.Duration
@@ -18,37 +21,24 @@ type PollOptions struct {
 	Call time.Duration
 }
 
-// DefaultPatience suits real clusters.
+// DefaultPollOptions returns the options for real clusters.
 func DefaultPollOptions(timeout time.Duration) PollOptions {
 	return PollOptions{Timeout: timeout, Interval: 5 * time.Second, Call: 15 * time.Second}
 }
 
-// firstPause is the pause after the first look; each following one is longer by half.
+// firstPause is the pause after the first check.
 const firstPause = 200 * time.Millisecond
 
-// poll runs look until it is done, it fails or the context ends.
-func Poll(ctx context.Context, longest time.Duration, look func(context.Context) (bool, error)) error {
-	pause := min(firstPause, longest)
-	for {
-		done, err := look(ctx)
-		if done || err != nil {
-			return err
-		}
+// Poll calls check until it is done, it fails or the context ends. The pause after the first call is short,
+// each following one longer by half.
+func Poll(ctx context.Context, longest time.Duration, check func(context.Context) (bool, error)) error {
+	pauses := wait.Backoff{Duration: min(firstPause, longest), Factor: 1.5, Cap: longest, Steps: math.MaxInt}
 
-		timer := time.NewTimer(pause)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-
-			return ctx.Err()
-		case <-timer.C:
-		}
-		pause = min(pause+pause/2, longest)
-	}
+	return pauses.DelayFunc().Until(ctx, true, true, check) //nolint:wrapcheck // the caller's own error
 }
 
-// remember keeps why a look found nothing yet. What was only cut short by the end of the whole wait
-// says nothing, so the reason before it stays.
+// Remember stores in last why a check did not succeed yet. An error that only says that the whole wait ended
+// explains nothing, so the reason before it stays.
 func Remember(ctx context.Context, last *error, err error) {
 	if ctx.Err() == nil || *last == nil {
 		*last = err

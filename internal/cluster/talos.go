@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// Service is one of Talos's own services on a node.
+// Service describes one of Talos's own services on a node.
 type Service struct {
 	// State is Talos's word for it: Running, Preparing, Failed, …
 	State string
@@ -21,7 +21,7 @@ type Service struct {
 	Message string
 }
 
-// EtcdMember is one member of etcd as one node sees it.
+// EtcdMember describes one member of etcd as one node sees it.
 type EtcdMember struct {
 	// ID of the member, unique in its cluster.
 	ID uint64
@@ -33,7 +33,7 @@ type EtcdMember struct {
 	Learner bool
 }
 
-// StaticPod is one of the control plane's pods as its node sees it.
+// StaticPod describes one of the control plane's pods as its node sees it.
 type StaticPod struct {
 	// ID is namespace/name, "kube-system/kube-apiserver-ctrl-00".
 	ID string
@@ -41,7 +41,7 @@ type StaticPod struct {
 	Ready bool
 }
 
-// Component is a part of Kubernetes whose image a machine configuration names.
+// Component names a part of Kubernetes whose image is in a machine configuration.
 type Component string
 
 // The components, in the order in which they are upgraded.
@@ -53,65 +53,66 @@ const (
 	Kubelet           Component = "kubelet"
 )
 
-// Installer stands for the image that installs Talos, which a node pulls like that of its kubelet.
+// Installer names the image that installs Talos. A node pulls it as it pulls its kubelet's.
 const Installer Component = "installer"
 
-// Talos is what this package asks of the Talos API. A node is named by its address.
+// Talos lists the calls to the Talos API that the packages of a living cluster make. A node is named by its
+// address.
 type Talos interface {
-	// Version is the Talos version that runs, "v1.12.4".
+	// Version returns the Talos version that runs, "v1.12.4".
 	Version(ctx context.Context, address string) (string, error)
-	// Stage is where the machine stands ("running") and what it still waits for.
+	// Stage returns the machine's stage ("running") and the conditions that it still waits for.
 	Stage(ctx context.Context, address string) (stage string, unmet []string, err error)
-	// Services are Talos's services, by id.
+	// Services returns Talos's services, by id.
 	Services(ctx context.Context, address string) (map[string]Service, error)
-	// EtcdMembers are the members as this node sees them.
+	// EtcdMembers returns the members as this node sees them.
 	EtcdMembers(ctx context.Context, address string) ([]EtcdMember, error)
-	// StaticPods are the control plane pods of a node.
+	// StaticPods returns the control plane pods of a node.
 	StaticPods(ctx context.Context, address string) ([]StaticPod, error)
-	// Schematic is the id of the schematic that the node's image was made from; empty when the image
-	// does not say.
+	// Schematic returns the id of the schematic that the node's image was made from; empty when the image does
+	// not say.
 	Schematic(ctx context.Context, address string) (string, error)
-	// BootID is another after every boot.
+	// BootID returns an id that changes with every boot.
 	BootID(ctx context.Context, address string) (string, error)
-	// Bootstrap starts etcd on a control plane. The error has the code AlreadyExists when the node has
-	// etcd's data.
+	// Bootstrap starts etcd on a control plane. The error has the code AlreadyExists when the node has etcd's
+	// data.
 	Bootstrap(ctx context.Context, address string) error
-	// Upgrade has the node install the image and reboot into it; it returns before that is done. What the
-	// installer prints is reported, where the node's Talos tells.
+	// Upgrade has the node install the image and reboot into it; it returns before the reboot is done. Lines
+	// that the installer prints go to report, where the node's Talos sends them.
 	Upgrade(ctx context.Context, address, image string, report func(string)) error
-	// Retire has a node leave etcd, wipe what it knows of the cluster and power off; it returns before
-	// that is done.
+	// Retire has a node leave etcd, wipe what it knows of the cluster and power off; it returns before that is
+	// done.
 	Retire(ctx context.Context, address string) error
 	// RemoveEtcdMember has another node remove a member that does not answer.
 	RemoveEtcdMember(ctx context.Context, address string, id uint64) error
-	// Image is the image of a component in the node's active configuration.
+	// Image returns the image of a component in the node's active configuration.
 	Image(ctx context.Context, address string, component Component) (string, error)
-	// SetImage changes a component's image in the node's configuration and nothing else, without a
-	// reboot; it returns before the component runs.
+	// SetImage changes a component's image in the node's configuration and nothing else, without a reboot; it
+	// returns before the component runs.
 	SetImage(ctx context.Context, address string, component Component, image string) error
 	// Snapshot writes a copy of etcd's data as this control plane has it.
 	Snapshot(ctx context.Context, address string, to io.Writer) error
-	// Configuration is the machine configuration that is in force on a node, secrets included.
+	// Configuration returns the active machine configuration of a node, secrets included.
 	Configuration(ctx context.Context, address string) ([]byte, error)
-	// Reboots says whether a configuration makes a node reboot when it is applied; nothing is changed.
+	// Reboots reports whether a node would reboot to apply a configuration; nothing is changed.
 	Reboots(ctx context.Context, address string, configuration []byte) (bool, error)
-	// Unconfigured says whether a machine waits in maintenance mode: it has no configuration, belongs to
-	// no cluster, and answers whoever asks.
+	// Unconfigured reports whether a machine waits in maintenance mode: it has no configuration, belongs to no
+	// cluster, and answers anybody.
 	Unconfigured(ctx context.Context, address string) bool
-	// Pull has the node pull a component's image ahead of its use, where its API can; it returns when
-	// the image is there.
+	// Pull has the node pull a component's image ahead of its use, where its API can; it returns when the image
+	// is there.
 	Pull(ctx context.Context, address string, component Component, image string) error
 }
 
 // Access opens the APIs of one cluster.
 type Access interface {
-	// Talos is the cluster's Talos API.
+	// Talos returns the cluster's Talos API.
 	Talos(ctx context.Context) (Talos, error)
-	// Kubernetes is the cluster's Kubernetes API.
+	// Kubernetes returns the cluster's Kubernetes API.
 	Kubernetes(ctx context.Context) (kubernetes.Interface, error)
 }
 
-// Is says whether the etcd member runs on that node.
+// Is reports whether the etcd member runs on that node.
 func (e EtcdMember) Is(m Member) bool {
 	return e.Hostname == m.Hostname || slices.Contains(e.Addresses, m.Address)
 }

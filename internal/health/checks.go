@@ -18,21 +18,22 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/internal/cluster"
 )
 
-// finding is why a check does not pass.
+// finding describes why a check fails.
 type finding struct {
 	node   string
 	reason error
 	hint   string
 }
 
-// healthCheck is one thing that must hold.
+// healthCheck is one named check.
 type healthCheck struct {
 	name string
 	skip func(cluster.Cluster) bool
 	run  func(context.Context, *checkRun) *finding
 }
 
-// checks in the order in which a cluster comes up, so that the first failing one is the cause.
+// checks lists the checks in the order in which a cluster comes up, so that the first failing one is the
+// cause.
 var checks = []healthCheck{
 	{name: "the Talos API answers on every node", run: apiAnswers},
 	{name: "every node has finished booting", run: nodesBooted},
@@ -58,15 +59,14 @@ var checks = []healthCheck{
 
 func skipKubernetes(c cluster.Cluster) bool { return c.SkipKubernetes }
 
-// look is one round over a cluster.
+// checkRun runs the checks once against a cluster.
 type checkRun struct {
 	access  cluster.Access
 	cluster cluster.Cluster
 	perCall time.Duration
 }
 
-// onEach asks every member at the same time and returns the finding about the first of them in
-// order.
+// onEach asks all members at the same time and returns the finding about the first of them in order.
 func (l *checkRun) onEach(
 	ctx context.Context, members []cluster.Member, ask func(context.Context, cluster.Talos, cluster.Member) *finding,
 ) *finding {
@@ -98,7 +98,7 @@ func (l *checkRun) onEach(
 	return nil
 }
 
-// inKubernetes runs ask with the Kubernetes API.
+// inKubernetes calls ask with the Kubernetes API.
 func (l *checkRun) inKubernetes(
 	ctx context.Context, ask func(context.Context, kubernetes.Interface) *finding,
 ) *finding {
@@ -113,7 +113,7 @@ func (l *checkRun) inKubernetes(
 	return ask(calling, api)
 }
 
-// WhyNoAnswer says what to look at when a node does not answer.
+// UnreachableHint returns what to look at when a node does not answer.
 func UnreachableHint(m cluster.Member) string {
 	return fmt.Sprintf("the console of %s; is it powered on, is %s its address, is port 50000 reachable from here? "+
 		"`pulumi up --refresh` starts a VM of the stack that is off", m.Name, m.Address)
@@ -161,7 +161,7 @@ func serviceOnControlPlanes(id string) func(context.Context, *checkRun) *finding
 	}
 }
 
-// service asks that one of Talos's services runs and is healthy.
+// service checks that one of Talos's services runs and is healthy.
 func (l *checkRun) service(ctx context.Context, id string, members []cluster.Member) *finding {
 	return l.onEach(ctx, members, func(ctx context.Context, api cluster.Talos, m cluster.Member) *finding {
 		services, err := api.Services(ctx, m.Address)
@@ -193,7 +193,7 @@ func serviceHealthy(services map[string]cluster.Service, id string) error {
 	}
 }
 
-// etcdMembers asks that every control plane sees exactly the control planes as voting members.
+// etcdMembers checks that every control plane sees exactly the control planes as voting members.
 func etcdMembers(ctx context.Context, l *checkRun) *finding {
 	planes := l.cluster.ControlPlanes()
 

@@ -28,7 +28,7 @@ func kubernetesAnswers(ctx context.Context, l *checkRun) *finding {
 	})
 }
 
-// onNodes runs ask with every Kubernetes node.
+// onNodes calls ask with all Kubernetes nodes.
 func (l *checkRun) onNodes(ctx context.Context, ask func(map[string]corev1.Node) *finding) *finding {
 	return l.inKubernetes(ctx, func(ctx context.Context, api kubernetes.Interface) *finding {
 		list, err := api.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
@@ -83,7 +83,7 @@ func nodesReady(ctx context.Context, l *checkRun) *finding {
 	return found
 }
 
-// nodeReady is nil when the node's Ready condition is true.
+// NodeReady returns nil when the node's Ready condition is true.
 func NodeReady(n corev1.Node) error {
 	i := slices.IndexFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == corev1.NodeReady })
 	switch {
@@ -102,7 +102,7 @@ func nodesSchedulable(ctx context.Context, l *checkRun) *finding {
 			if nodes[m.Hostname].Spec.Unschedulable {
 				return &finding{
 					node: m.String(), reason: errors.New("the node is cordoned"),
-					hint: "who cordoned it; when nobody needs that any more: kubectl uncordon " + m.Hostname,
+					hint: "who cordoned it; when that is no longer needed: kubectl uncordon " + m.Hostname,
 				}
 			}
 		}
@@ -111,6 +111,7 @@ func nodesSchedulable(ctx context.Context, l *checkRun) *finding {
 	})
 }
 
+// SystemNamespace holds what Kubernetes itself runs.
 const SystemNamespace = "kube-system"
 
 func kubeProxy(ctx context.Context, l *checkRun) *finding {
@@ -128,7 +129,7 @@ func kubeProxy(ctx context.Context, l *checkRun) *finding {
 	})
 }
 
-// daemonSetReady is nil when a pod is ready on every node but those that are down.
+// DaemonSetReady returns nil when a pod is ready on every node but those that are down.
 func DaemonSetReady(d *appsv1.DaemonSet, nodes, down int) error {
 	s := d.Status
 	if s.ObservedGeneration < d.Generation || int(s.NumberReady) < int(s.DesiredNumberScheduled)-down ||

@@ -16,7 +16,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/internal/cluster"
 )
 
-// Expected is what a node is supposed to be.
+// Expected describes what a node should be.
 type Expected struct {
 	cluster.Member
 	cluster.Image
@@ -26,9 +26,9 @@ type Expected struct {
 	Kubernetes string
 }
 
-// Drift finds what somebody changed by hand since the last run, in what no provider of infrastructure
-// looks at: versions, schematics and configurations of nodes, members of etcd, nodes of Kubernetes. One
-// line for each thing, none of which shows a secret. A node that does not say is a line too.
+// Drift returns what was changed by hand since the last run, in what no infrastructure provider looks at:
+// versions, schematics and configurations of nodes, members of etcd, nodes of Kubernetes. It returns one line
+// for each difference, none of which shows a secret. A node that does not answer is a line too.
 func Drift(ctx context.Context, access cluster.Access, c cluster.Cluster, nodes []Expected, p cluster.PollOptions) ([]string, error) {
 	api, err := access.Talos(ctx)
 	if err != nil {

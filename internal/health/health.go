@@ -12,7 +12,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/internal/cluster"
 )
 
-// Unhealthy is the first check that a cluster does not pass.
+// Unhealthy reports the first check that fails.
 type Unhealthy struct {
 	// Cluster that was looked at.
 	Cluster string
@@ -46,10 +46,10 @@ func (e *Unhealthy) Error() string {
 	return text
 }
 
-// Unwrap is the reason.
+// Unwrap returns the reason.
 func (e *Unhealthy) Unwrap() error { return e.Reason }
 
-// Healthy looks once and returns the first check that does not pass as an [*Unhealthy].
+// Healthy runs the checks once and returns the first that fails as an [*Unhealthy].
 func Healthy(ctx context.Context, access cluster.Access, c cluster.Cluster, perCall time.Duration) error {
 	l := &checkRun{access: access, cluster: c, perCall: perCall}
 	for _, check := range checks {

@@ -14,7 +14,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/internal/cluster"
 )
 
-// whereabouts is how one node stands.
+// nodeStatus holds what one node and Kubernetes report about the node.
 type nodeStatus struct {
 	unreachable error
 	version     string
@@ -25,12 +25,12 @@ type nodeStatus struct {
 	leaving     bool
 }
 
-// settled says whether nothing is going on with the node.
+// idle reports whether nothing is going on with the node.
 func (w nodeStatus) idle() bool {
 	return w.unreachable == nil && w.stage == "running" && len(w.unmet) == 0 && !w.cordoned && !w.leaving
 }
 
-// String is "runs Talos v1.12.4 (ce4c980550dd)", and what is going on.
+// String returns "runs Talos v1.12.4 (ce4c980550dd)", and what is going on.
 func (w nodeStatus) String() string {
 	if w.unreachable != nil {
 		return "does not answer: " + w.unreachable.Error()
@@ -52,9 +52,8 @@ func (w nodeStatus) String() string {
 	return text
 }
 
-// Where says how each node stands, one line a node, where that differs: from node to node, or from a node
-// that just runs. When all are alike there is nothing to say. It looks once and waits for nobody longer
-// than a call takes.
+// Status returns one line per node when nodes differ from each other or one of them does not just run, and
+// nothing when all agree. It asks once and waits for no node longer than one call.
 func Status(ctx context.Context, access cluster.Access, c cluster.Cluster, p cluster.PollOptions) []string {
 	api, err := access.Talos(ctx)
 	if err != nil {
@@ -100,7 +99,7 @@ func statusOf(ctx context.Context, api cluster.Talos, m cluster.Member) nodeStat
 	return w
 }
 
-// addFromKubernetes adds what only Kubernetes knows; without it the nodes say enough.
+// addFromKubernetes adds what only Kubernetes knows; without it the nodes' own answers are enough.
 func addFromKubernetes(ctx context.Context, access cluster.Access, c cluster.Cluster, p cluster.PollOptions, seen []nodeStatus) {
 	calling, cancel := context.WithTimeout(ctx, p.Call)
 	defer cancel()
@@ -122,8 +121,8 @@ func addFromKubernetes(ctx context.Context, access cluster.Access, c cluster.Clu
 	}
 }
 
-// SayWhere reports how the nodes stand, before a run changes anything, where an earlier one has left them
-// apart.
+// ReportStatus reports the status of the nodes before a run changes anything, where an earlier run left them
+// in different states.
 func ReportStatus(ctx context.Context, access cluster.Access, c cluster.Cluster, p cluster.PollOptions, report func(string)) {
 	lines := Status(ctx, access, c, p)
 	if len(lines) == 0 {

@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// lastWords is what the system's first failing pod said when it ended, else which of its Jobs has given
-// up; empty where nothing has failed or nobody knows.
+// terminationMessage returns what the first failing pod of the system said when it ended, else which of its
+// Jobs failed; empty where nothing failed or the API does not answer.
 func (l *checkRun) terminationMessage(ctx context.Context) string {
 	words := ""
 	l.inKubernetes(ctx, func(ctx context.Context, api kubernetes.Interface) *finding {
@@ -50,7 +50,7 @@ func (l *checkRun) terminationMessage(ctx context.Context) string {
 	return words
 }
 
-// wordsOf is what a pod's container said when it failed.
+// terminationMessageOf returns what a pod's container said when it failed.
 func terminationMessageOf(pod corev1.Pod) string {
 	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
 		ended := cmp.Or(status.State.Terminated, status.LastTerminationState.Terminated)

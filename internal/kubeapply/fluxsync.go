@@ -18,7 +18,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/internal/cluster"
 )
 
-// Following is what Flux follows: the repository's object, and the Kustomizations beside it that read it.
+// FluxSync names what to wait for: the repository's object, and the Kustomizations beside it that read it.
 type FluxSync struct {
 	// Repository is the path of the GitRepository in the API, Kustomizations that of their collection.
 	Repository, Kustomizations string
@@ -27,14 +27,14 @@ type FluxSync struct {
 }
 
 const (
-	// askedFor is the annotation that has Flux look at an object at once.
-	askedFor = "reconcile.fluxcd.io/requestedAt"
-	// lastingFailure is how long Flux gets to repair what it says is wrong.
+	// requestedAt names the annotation that has Flux reconcile an object at once.
+	requestedAt = "reconcile.fluxcd.io/requestedAt"
+	// lastingFailure is how long Flux may take to recover from a failure that it reports.
 	lastingFailure = time.Minute
 )
 
-// WaitFollowed has Flux look at the repository and then at every Kustomization that reads it, and waits
-// until Flux says that all are ready. What Flux says of a failure that lasts is the error.
+// WaitFluxSync has Flux reconcile the repository and then every Kustomization that reads it, and waits until
+// all are ready. The error repeats what Flux says of a failure that persists.
 func WaitFluxSync(ctx context.Context, api Objects, what FluxSync, p cluster.PollOptions, report func(line string)) error {
 	waiting, cancel := context.WithTimeout(ctx, p.Timeout)
 	defer cancel()
@@ -63,7 +63,7 @@ func WaitFluxSync(ctx context.Context, api Objects, what FluxSync, p cluster.Pol
 	return nil
 }
 
-// follower waits for everything that follows one repository.
+// fluxWaiter waits for everything that reads one repository.
 type fluxWaiter struct {
 	api      Objects
 	what     FluxSync
@@ -74,7 +74,7 @@ type fluxWaiter struct {
 	seen     map[string]*syncedObject // by kind and name
 }
 
-// followed is an object as it was seen last.
+// syncedObject holds what was seen last of an object.
 type syncedObject struct {
 	asked   bool
 	ready   bool
@@ -82,7 +82,7 @@ type syncedObject struct {
 	since   time.Time // when the failure that message tells of was seen first
 }
 
-// errLasts ends a wait for what does not get better.
+// errLasts ends the wait when a failure persists past lastingFailure.
 var errLasts = errors.New("the failure lasts")
 
 func (f *fluxWaiter) repository(ctx context.Context) (bool, error) {
@@ -149,12 +149,12 @@ func (f *fluxWaiter) object(name string) *syncedObject {
 	return f.seen[name]
 }
 
-// ask has Flux look at an object, once, and tells whether it was asked.
+// ask requests a reconciliation once, and reports whether it was requested.
 func (f *fluxWaiter) ask(ctx context.Context, o *syncedObject, name, path string) bool {
 	if o.asked {
 		return true
 	}
-	if err := f.api.Annotate(ctx, path, askedFor, f.token); err != nil {
+	if err := f.api.Annotate(ctx, path, requestedAt, f.token); err != nil {
 		_ = f.unanswered(o, name, err) // it is tried again
 
 		return false
@@ -164,7 +164,7 @@ func (f *fluxWaiter) ask(ctx context.Context, o *syncedObject, name, path string
 	return true
 }
 
-// judge tells whether Flux is content with an object since it was asked.
+// judge reports whether Flux reconciled an object successfully since it was asked.
 func (f *fluxWaiter) judge(o *syncedObject, name string, state fluxState) (bool, error) {
 	ready := state.ready()
 	o.ready = false
@@ -183,7 +183,7 @@ func (f *fluxWaiter) judge(o *syncedObject, name string, state fluxState) (bool,
 	return o.ready, nil
 }
 
-// unanswered notes why the API gave no answer; it may come back, and the object may come.
+// unanswered records why the API did not answer; the API may come back, and the object may appear.
 func (f *fluxWaiter) unanswered(o *syncedObject, name string, err error) error {
 	switch {
 	case apierrors.IsUnauthorized(err), apierrors.IsForbidden(err):
@@ -197,7 +197,7 @@ func (f *fluxWaiter) unanswered(o *syncedObject, name string, err error) error {
 	return nil
 }
 
-// say reports a message once, and starts the clock of a failure anew with each other message.
+// say reports a message once, and restarts the clock of a failure when the message changes.
 func (f *fluxWaiter) say(o *syncedObject, name, message string, failure bool) {
 	message = strings.TrimSpace(message)
 	if message != o.message {
@@ -212,7 +212,7 @@ func (f *fluxWaiter) say(o *syncedObject, name, message string, failure bool) {
 	}
 }
 
-// failure is what Flux says is wrong; when it says of nothing that it failed, what was waited for.
+// failure returns what Flux says is wrong; when nothing failed, what was waited for.
 func (f *fluxWaiter) failure(err error) error {
 	var failed, waited []string
 	for _, name := range slices.Sorted(maps.Keys(f.seen)) {
@@ -236,7 +236,7 @@ func (f *fluxWaiter) failure(err error) error {
 	return fmt.Errorf("Flux does not follow the repository after %s:\n  %s", after, strings.Join(failed, "\n  "))
 }
 
-// fluxState is the part of an object that says how it is.
+// fluxState decodes the part of an object that holds its status.
 type fluxState struct {
 	Metadata struct {
 		Name       string `json:"name"`

@@ -16,7 +16,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/internal/cluster"
 )
 
-// Again is what a Job runs when an edit makes it anew: what installs at first, upgrades later.
+// Rerun describes what a Job runs when it is recreated after an edit: what installs at first, upgrades later.
 type Rerun struct {
 	// When is the object by which it is known that the Job's work was done before.
 	When ObjectID `json:"when"`
@@ -24,7 +24,7 @@ type Rerun struct {
 	Command []string `json:"command"`
 }
 
-// runAgain makes a Job anew, for it cannot be changed.
+// runAgain recreates a Job, which cannot be changed.
 func (m Manifests) runAgain(
 	ctx context.Context, client dynamic.ResourceInterface, live, wanted *unstructured.Unstructured, id ObjectID,
 ) error {
@@ -34,14 +34,14 @@ func (m Manifests) runAgain(
 	background := metav1.DeletePropagationBackground
 	err := client.Delete(ctx, live.GetName(), metav1.DeleteOptions{PropagationPolicy: &background})
 	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("making it anew: %w", err)
+		return fmt.Errorf("recreating it: %w", err)
 	}
-	m.Report(fmt.Sprintf("%s is made anew, and runs again", id))
+	m.Report(fmt.Sprintf("%s is recreated and runs again", id))
 
 	return applyTo(ctx, client, wanted)
 }
 
-// chooseCommand has the Job run what it says for the case that its work was done before.
+// chooseCommand sets the command for the case that the Job's work was done before.
 func (m Manifests) chooseCommand(ctx context.Context, job *unstructured.Unstructured) error {
 	text := job.GetAnnotations()[cluster.RerunAnnotation]
 	if text == "" {

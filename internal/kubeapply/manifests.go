@@ -27,7 +27,7 @@ const (
 	talosFieldManager = "talos"
 )
 
-// ManifestObject is an object as it should be.
+// ManifestObject holds an object as it should be.
 type ManifestObject struct {
 	// ID of the object.
 	ID ObjectID
@@ -35,8 +35,8 @@ type ManifestObject struct {
 	JSON []byte
 }
 
-// Manifests bring objects of a living cluster in line with its day-0 manifests. Talos creates what such
-// a manifest holds and never edits or deletes it.
+// Manifests brings objects of a living cluster in line with its day-0 manifests. Talos creates what such a
+// manifest holds and never edits or deletes it.
 type Manifests struct {
 	// Access opens the cluster.
 	Access ObjectAccess
@@ -46,9 +46,9 @@ type Manifests struct {
 	Report func(string)
 }
 
-// Run applies objects, and then deletes those that no manifest has any more. Namespaces and kinds come
-// first, the rest in the given order. What something else manages by now is left to it, and what cannot
-// go without taking users' data along stays. Running it again goes on where it stopped.
+// Run applies objects, and then deletes those that left the manifests. Namespaces and kinds come first, the
+// rest in the given order. Objects that something else manages by now are left to it, and those whose deletion
+// would take users' data along stay. Running it again continues where it stopped.
 func (m Manifests) Run(ctx context.Context, apply []ManifestObject, remove []ObjectID) error {
 	apply = slices.Clone(apply)
 	slices.SortStableFunc(apply, func(a, b ManifestObject) int { return applyRank(a.ID) - applyRank(b.ID) })
@@ -66,7 +66,7 @@ func (m Manifests) Run(ctx context.Context, apply []ManifestObject, remove []Obj
 	return nil
 }
 
-// rankOf puts first what others need.
+// applyRank orders objects so that others can rely on them.
 func applyRank(id ObjectID) int {
 	kind, _, _, _ := id.split()
 	switch kind.Kind {
@@ -79,12 +79,12 @@ func applyRank(id ObjectID) int {
 	}
 }
 
-// again tries until it works, no further try would help or the time is up: an API server restarts, and
-// a definition takes a moment to be known.
+// retry tries until it works, no further try would help or the time is up: an API server restarts, and a
+// definition takes a moment to be known.
 func (m Manifests) retry(ctx context.Context, id ObjectID, try func(context.Context) error) error {
 	waiting, cancel := context.WithTimeout(ctx, m.Poll.Timeout)
 	defer cancel()
-	last := errors.New("it was not tried")
+	last := errors.New("not tried yet")
 	said := ""
 	err := cluster.Poll(waiting, m.Poll.Interval, func(ctx context.Context) (bool, error) {
 		err := try(ctx)
@@ -106,7 +106,7 @@ func (m Manifests) retry(ctx context.Context, id ObjectID, try func(context.Cont
 	return err
 }
 
-// apply makes one object as it should be.
+// apply brings one object in line with its manifest.
 func (m Manifests) apply(ctx context.Context, o ManifestObject) error {
 	api, mapper, err := m.Access.Objects(ctx)
 	if err != nil {
@@ -141,8 +141,8 @@ func (m Manifests) apply(ctx context.Context, o ManifestObject) error {
 	return err
 }
 
-// change brings an object that is there in line. The fields that Talos wrote become ours first, so that
-// what left the manifest leaves the object. A Job cannot be changed: it is made anew, and runs again.
+// update changes an existing object. It takes over the fields that Talos wrote first, so that what left the
+// manifest leaves the object. A Job cannot be changed: it is recreated, and runs again.
 func (m Manifests) update(
 	ctx context.Context, client dynamic.ResourceInterface, live, wanted *unstructured.Unstructured, id ObjectID,
 ) error {
@@ -160,14 +160,14 @@ func (m Manifests) update(
 		return err
 	}
 	if live.GetKind() != "Job" {
-		return &refusal{fmt.Errorf("%w\n  what cannot be changed can be made anew: kubectl delete %s %s -n %q, and `pulumi up` again",
+		return &refusal{fmt.Errorf("%w\n  it cannot be changed in place; to recreate it: kubectl delete %s %s -n %q, then `pulumi up` again",
 			err, strings.ToLower(live.GetKind()), live.GetName(), live.GetNamespace())}
 	}
 
 	return m.runAgain(ctx, client, live, wanted, id)
 }
 
-// applyTo applies on the server, where nobody else's fields are touched but those that the manifest has.
+// applyTo applies on the server, which leaves fields alone that the manifest does not have.
 func applyTo(ctx context.Context, client dynamic.ResourceInterface, wanted *unstructured.Unstructured) error {
 	_, err := client.Apply(ctx, wanted.GetName(), wanted, metav1.ApplyOptions{FieldManager: fieldManager, Force: true})
 	if err != nil {
@@ -177,7 +177,7 @@ func applyTo(ctx context.Context, client dynamic.ResourceInterface, wanted *unst
 	return nil
 }
 
-// remove deletes one object that no manifest has any more.
+// remove deletes one object that left the manifests.
 func (m Manifests) remove(ctx context.Context, id ObjectID) error {
 	if why := id.Stays(); why != "" {
 		m.Report(fmt.Sprintf("%s stays, since %s: delete it yourself when nobody needs it", id, why))

@@ -151,7 +151,7 @@ func TestJobsAreMadeAnew(t *testing.T) {
 		object("batch/v1/Job/one/install", `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"install","namespace":"one"}}`),
 	})
 	require.NoError(t, err)
-	assert.Contains(t, said, "Job one/install is made anew, and runs again")
+	assert.Contains(t, said, "Job one/install is recreated and runs again")
 	assert.Empty(t, a.get(t, batchv1.SchemeGroupVersion.WithResource("jobs"), "one", "install").GetUID())
 }
 

@@ -19,14 +19,14 @@ import (
 
 // ObjectAccess opens the Kubernetes API of one cluster for objects of any kind.
 type ObjectAccess interface {
-	// Objects is the API, and what it knows of kinds; Reset of the mapper forgets them.
+	// Objects returns the API and a mapper of kinds; Reset of the mapper makes it ask again.
 	Objects(ctx context.Context) (dynamic.Interface, meta.ResettableRESTMapper, error)
 }
 
 // ObjectID names an object: "apps/v1/DaemonSet/kube-system/cilium". The namespace may be empty.
 type ObjectID string
 
-// split is the kind, the namespace and the name.
+// split returns the kind, the namespace and the name.
 func (id ObjectID) split() (kind schema.GroupVersionKind, namespace, name string, err error) {
 	parts := strings.Split(string(id), "/")
 	n := len(parts)
@@ -41,7 +41,7 @@ func (id ObjectID) split() (kind schema.GroupVersionKind, namespace, name string
 	return version.WithKind(parts[n-3]), parts[n-2], parts[n-1], nil
 }
 
-// String is "DaemonSet kube-system/cilium".
+// String returns "DaemonSet kube-system/cilium".
 func (id ObjectID) String() string {
 	kind, namespace, name, err := id.split()
 	if err != nil {
@@ -54,8 +54,8 @@ func (id ObjectID) String() string {
 	return kind.Kind + " " + namespace + "/" + name
 }
 
-// Stays says why an object stays in the cluster when its manifest goes; empty when it is deleted. With
-// these kinds goes what users keep in them.
+// Stays returns why an object stays in the cluster when its manifest goes; empty when it is deleted. These
+// kinds hold what users keep in them.
 func (id ObjectID) Stays() string {
 	kind, _, _, err := id.split()
 	if err != nil {
@@ -70,7 +70,7 @@ func (id ObjectID) Stays() string {
 	return ""
 }
 
-// clientOf is the API for the object's kind.
+// clientOf returns the API for the object's kind.
 func clientOf(
 	api dynamic.Interface, mapper meta.ResettableRESTMapper, id ObjectID,
 ) (client dynamic.ResourceInterface, name string, err error) {
@@ -95,8 +95,8 @@ func clientOf(
 	return api.Resource(mapping.Resource).Namespace(namespace), name, nil
 }
 
-// takenOver is who else manages the object, by the names under which they write: what was handed over
-// is theirs. Empty when nobody does.
+// otherManager returns who else manages the object, by the names under which they write; empty when nobody
+// does.
 func otherManager(o *unstructured.Unstructured) string {
 	for _, f := range o.GetManagedFields() {
 		if f.Subresource != "" {
@@ -117,17 +117,17 @@ func otherManager(o *unstructured.Unstructured) string {
 	return ""
 }
 
-// noSuchKind says whether the API server has no such kind.
+// isNoSuchKind reports whether the API server lacks the kind.
 func isNoSuchKind(err error) bool { return meta.IsNoMatchError(err) }
 
-// final says whether no further try would help.
+// isPermanent reports whether no further try would help.
 func isPermanent(err error) bool {
 	var refused *refusal
 
 	return errors.As(err, &refused) || apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err)
 }
 
-// refusal is an error that another try does not mend.
+// refusal wraps an error that another try does not fix.
 type refusal struct{ error }
 
 func (r *refusal) Unwrap() error { return r.error }

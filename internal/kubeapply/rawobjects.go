@@ -16,7 +16,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/internal/talosapi"
 )
 
-// Objects are single objects of a cluster's API, by their path there.
+// Objects reads and changes single objects of a cluster's API, by their path there.
 type Objects interface {
 	// Get returns an object as JSON.
 	Get(ctx context.Context, path string) ([]byte, error)
@@ -62,8 +62,8 @@ func (o liveObjects) Delete(ctx context.Context, path string) error {
 	return o.Discovery().RESTClient().Delete().AbsPath(path).Do(ctx).Error()
 }
 
-// DeleteAndWait deletes an object and waits until its controller has let it go. One that is not there,
-// or of a kind that is not, is gone.
+// DeleteAndWait deletes an object and waits until it is gone, finalizers included. An object, or a kind, that
+// does not exist is gone.
 func DeleteAndWait(ctx context.Context, api Objects, path string, p cluster.PollOptions, report func(line string)) error {
 	waiting, cancel := context.WithTimeout(ctx, p.Timeout)
 	defer cancel()

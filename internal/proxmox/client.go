@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// Access is how the API is reached.
+// Access holds how the API is reached.
 type Access struct {
 	// Endpoint is the API's address, "https://pve.example.com:8006".
 	Endpoint string
@@ -30,7 +30,7 @@ type Access struct {
 	Insecure bool
 }
 
-// Complete says whether it is enough to ask with.
+// Complete reports whether it is enough to connect with.
 func (a Access) Complete() bool {
 	return a.Endpoint != "" && (a.Token != "" || (a.Username != "" && a.Password != ""))
 }
@@ -135,7 +135,7 @@ func (c *Client) send(ctx context.Context, method, path string, form url.Values,
 	return nil
 }
 
-// refused is an answer that is an error. Proxmox VE puts its reason into the status line.
+// refused is an error that the API answered with. Proxmox VE puts its reason into the status line.
 type refused struct {
 	code   int
 	status string
@@ -143,7 +143,7 @@ type refused struct {
 
 func (r *refused) Error() string { return r.status }
 
-// gone says whether the API has no such thing.
+// gone reports whether the API has no such thing.
 func gone(err error) bool {
 	var r *refused
 

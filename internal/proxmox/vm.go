@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// VM is a virtual machine that is there.
+// VM describes an existing virtual machine.
 type VM struct {
 	ID     int    `json:"vmid"`
 	Name   string `json:"name"`
@@ -25,7 +25,7 @@ type VM struct {
 
 func (v VM) path() string { return fmt.Sprintf("/nodes/%s/qemu/%d", url.PathEscape(v.Host), v.ID) }
 
-// Wanted is the VM that a run is about to make.
+// Wanted describes the VM that a run is about to create.
 type Wanted struct {
 	// ID of the VM; 0 when Proxmox VE chooses it.
 	ID int
@@ -61,7 +61,7 @@ func (c *Client) Find(ctx context.Context, w Wanted) (*VM, error) {
 
 var macForm = regexp.MustCompile(`(?i)\b[0-9a-f]{2}(:[0-9a-f]{2}){5}\b`)
 
-// deviceKey is a setting that is a device: a disk, a card, a drive.
+// deviceKey matches settings that are devices: a disk, a card, a drive.
 var deviceKey = regexp.MustCompile(`^(net|scsi|virtio|sata|ide|efidisk|tpmstate|hostpci|usb|unused)\d+$`)
 
 // devices are the MAC addresses in a VM's configuration, and how many devices it has.

@@ -25,38 +25,38 @@ type Apply struct {
 // A machine without a configuration joins with this one, and a cluster that does not serve has nothing
 // to lose: neither needs a turn. A node that does not say gets one too, to be sure. The error says
 // that the node refuses the configuration, or why there was no turn.
-func (a *Apply) Before(ctx context.Context, gate *Gate, look HealthChecker, m cluster.Member, configuration []byte) error {
-	api, err := look.Access.Talos(ctx)
+func (a *Apply) Before(ctx context.Context, gate *Gate, checker HealthChecker, m cluster.Member, configuration []byte) error {
+	api, err := checker.Access.Talos(ctx)
 	if err != nil {
 		return err
 	}
-	reboots, err := a.needsReboot(ctx, api, look, m, configuration)
+	reboots, err := a.needsReboot(ctx, api, checker, m, configuration)
 	switch {
 	case err != nil:
 		return fmt.Errorf("node %s: %w", m, err)
-	case !reboots, !look.Lives(ctx):
+	case !reboots, !checker.Lives(ctx):
 		return nil
 	}
-	turn, cancel := context.WithTimeout(ctx, time.Duration(len(look.Cluster.Members))*2*look.Poll.Timeout)
+	turn, cancel := context.WithTimeout(ctx, time.Duration(len(checker.Cluster.Members))*2*checker.Poll.Timeout)
 	defer cancel()
-	if err := gate.Enter(turn, m, look.Before(m)); err != nil {
+	if err := gate.Enter(turn, m, checker.Before(m)); err != nil {
 		return err
 	}
-	calling, cancel := context.WithTimeout(ctx, look.Poll.Call)
+	calling, cancel := context.WithTimeout(ctx, checker.Poll.Call)
 	defer cancel()
 	a.boot, _ = api.BootID(calling, m.Address) // a node that does not answer boots anyway
-	look.Report(m.Name + " reboots for its configuration")
+	checker.Report(m.Name + " reboots for its configuration")
 
 	return nil
 }
 
 // asks is whether the node reboots, or may. The node is asked again when it does not answer at once.
-func (a *Apply) needsReboot(ctx context.Context, api cluster.Talos, look HealthChecker, m cluster.Member, configuration []byte) (bool, error) {
-	waiting, cancel := context.WithTimeout(ctx, 4*look.Poll.Call)
+func (a *Apply) needsReboot(ctx context.Context, api cluster.Talos, checker HealthChecker, m cluster.Member, configuration []byte) (bool, error) {
+	waiting, cancel := context.WithTimeout(ctx, 4*checker.Poll.Call)
 	defer cancel()
 	reboots := true
-	err := cluster.Poll(waiting, look.Poll.Interval, func(ctx context.Context) (bool, error) {
-		calling, cancel := context.WithTimeout(ctx, look.Poll.Call)
+	err := cluster.Poll(waiting, checker.Poll.Interval, func(ctx context.Context) (bool, error) {
+		calling, cancel := context.WithTimeout(ctx, checker.Poll.Call)
 		defer cancel()
 		answer, err := api.Reboots(calling, m.Address, configuration)
 		switch {
@@ -83,28 +83,28 @@ func (a *Apply) needsReboot(ctx context.Context, api cluster.Talos, look HealthC
 }
 
 // After waits until a node that got a turn has rebooted and is well, and ends its turn.
-func (a *Apply) After(ctx context.Context, gate *Gate, look HealthChecker, m cluster.Member) error {
+func (a *Apply) After(ctx context.Context, gate *Gate, checker HealthChecker, m cluster.Member) error {
 	return gate.Leave(ctx, m, func(ctx context.Context, others Others) error {
-		if err := a.waitRebooted(ctx, look, m); err != nil {
+		if err := a.waitRebooted(ctx, checker, m); err != nil {
 			return err
 		}
 
-		return look.After()(ctx, others)
+		return checker.After()(ctx, others)
 	})
 }
 
 // rebooted waits until the node runs another boot: it goes down only after it has taken the
 // configuration.
-func (a *Apply) waitRebooted(ctx context.Context, look HealthChecker, m cluster.Member) error {
-	api, err := look.Access.Talos(ctx)
+func (a *Apply) waitRebooted(ctx context.Context, checker HealthChecker, m cluster.Member) error {
+	api, err := checker.Access.Talos(ctx)
 	if err != nil {
 		return err
 	}
-	waiting, cancel := context.WithTimeout(ctx, look.Poll.Timeout)
+	waiting, cancel := context.WithTimeout(ctx, checker.Poll.Timeout)
 	defer cancel()
 	last := errors.New("it has not rebooted yet")
-	err = cluster.Poll(waiting, look.Poll.Interval, func(ctx context.Context) (bool, error) {
-		calling, cancel := context.WithTimeout(ctx, look.Poll.Call)
+	err = cluster.Poll(waiting, checker.Poll.Interval, func(ctx context.Context) (bool, error) {
+		calling, cancel := context.WithTimeout(ctx, checker.Poll.Call)
 		defer cancel()
 		now, err := api.BootID(calling, m.Address)
 		if err != nil {
@@ -115,7 +115,7 @@ func (a *Apply) waitRebooted(ctx context.Context, look HealthChecker, m cluster.
 	})
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		return fmt.Errorf("it is not back %s after it got its configuration: %w\n  look at: the console of %s; talosctl -n %s dmesg",
-			look.Poll.Timeout, last, m.Name, m.Address)
+			checker.Poll.Timeout, last, m.Name, m.Address)
 	}
 
 	return err

@@ -19,15 +19,15 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/internal/talosapi"
 )
 
-// installsInSteps says whether a Talos version installs and reboots in two steps.
+// installsSeparately reports whether a Talos version installs and reboots in two steps.
 func installsSeparately(version string) bool {
 	talos, err := versions.ParseTalos(version)
 
 	return err == nil && !versions.Contract{Major: 1, Minor: 13}.NewerThan(talos.Contract())
 }
 
-// markNext writes down the image that a node boots next; empty for the one that runs. A node that Kubernetes
-// does not know has no mark.
+// markInstalledImage records on the Node the image that was installed but not booted yet; empty removes the
+// record. A node that Kubernetes does not know needs none.
 func markInstalledImage(ctx context.Context, api kubernetes.Interface, node, image string) error {
 	value := "null"
 	if image != "" {
@@ -42,7 +42,7 @@ func markInstalledImage(ctx context.Context, api kubernetes.Interface, node, ima
 	return nil
 }
 
-// next is the image that was installed on a node and not booted yet; empty for none.
+// installedImage returns the image that was installed on a node and not booted yet; empty for none.
 func installedImage(ctx context.Context, api kubernetes.Interface, node string) (string, error) {
 	n, err := api.CoreV1().Nodes().Get(talosapi.WithRetry(ctx), node, metav1.GetOptions{})
 	switch {

@@ -16,7 +16,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/internal/cluster"
 )
 
-// Bootstrap starts etcd on the first control plane of a cluster, once in the cluster's life.
+// Bootstrap starts etcd on the first control plane, once in the cluster's life.
 type Bootstrap struct {
 	// Access opens the cluster.
 	Access cluster.Access
@@ -28,13 +28,13 @@ type Bootstrap struct {
 	Report func(string)
 }
 
-// others bounds the question whether another control plane has etcd: a node that is just installing
-// does not answer, and nobody waits for it.
+// peerTimeout bounds the question whether another control plane runs etcd: a node that is just installing does
+// not answer, and is not waited for.
 const peerTimeout = 5 * time.Second
 
-// Run starts etcd on that control plane as soon as it takes the request. When etcd runs anywhere in the
-// cluster, or the node has etcd's data, that was done before, and nothing is done: an interrupted run is
-// repeated by running it again, and a cluster whose first control plane went never gets a second etcd.
+// Run starts etcd on that control plane as soon as it accepts the request. Where etcd runs anywhere in the
+// cluster, or the node has etcd's data, it does nothing: an interrupted run is repeated by running it again,
+// and a cluster that lost its first control plane never gets a second etcd.
 func (b Bootstrap) Run(ctx context.Context, first cluster.Member) error {
 	api, err := b.Access.Talos(ctx)
 	if err != nil {
@@ -81,7 +81,8 @@ func (b Bootstrap) Run(ctx context.Context, first cluster.Member) error {
 	}
 }
 
-// runsOn asks all control planes at the same time, and says which has an etcd with members.
+// findRunningEtcd asks all control planes at the same time and returns the first that runs an etcd with
+// members.
 func (b Bootstrap) findRunningEtcd(ctx context.Context, api cluster.Talos) (cluster.Member, bool) {
 	calling, cancel := context.WithTimeout(ctx, min(peerTimeout, b.Poll.Call))
 	defer cancel()

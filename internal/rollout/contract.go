@@ -15,9 +15,9 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/internal/cluster"
 )
 
-// AllUnderstand is nil when every node runs a Talos that reads configurations of the contract. Members
-// that Kubernetes does not know join later, with the cluster's version, and are not asked. The error
-// names the first node that runs an older Talos, or does not say what it runs.
+// CheckContractSupported returns nil when every node runs a Talos that reads configurations of the contract.
+// Members that Kubernetes does not know join later, with the cluster's version, and are not asked. The error
+// names the first node that runs an older Talos, or does not answer.
 func CheckContractSupported(
 	ctx context.Context, access cluster.Access, c cluster.Cluster, contract versions.Contract, perCall time.Duration,
 ) error {

@@ -23,7 +23,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/internal/talosapi"
 )
 
-// Drain says how a node is emptied.
+// Drain configures how a node is drained.
 type Drain struct {
 	// Timeout bounds it.
 	Timeout time.Duration
@@ -33,9 +33,9 @@ type Drain struct {
 	Interval time.Duration
 }
 
-// Empty cordons a node and evicts its pods, those of daemon sets and static ones apart, within what
-// disruption budgets allow. A node that Kubernetes does not know is empty. Where the time is up the
-// error names the pods that are left; with Force they are left where they are, and reported.
+// Empty cordons a node and evicts its pods, except those of daemon sets and static ones, within their
+// disruption budgets. A node that Kubernetes does not know is empty. When the time is up the error names the
+// pods that are left; with Force they stay, and are reported.
 func (d Drain) Empty(ctx context.Context, api kubernetes.Interface, node string, report func(string)) error {
 	switch err := cordon(ctx, api, node, true); {
 	case apierrors.IsNotFound(err):
@@ -79,7 +79,7 @@ func (d Drain) Empty(ctx context.Context, api kubernetes.Interface, node string,
 	}
 }
 
-// Uncordon lets pods onto a node again. A node that Kubernetes does not know needs none.
+// Uncordon makes a node schedulable again. A node that Kubernetes does not know needs nothing.
 func Uncordon(ctx context.Context, api kubernetes.Interface, node string) error {
 	if err := cordon(ctx, api, node, false); err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("uncordoning node %s: %w", node, err)
@@ -99,7 +99,7 @@ func cordon(ctx context.Context, api kubernetes.Interface, node string, on bool)
 	return err //nolint:wrapcheck // the callers name the node
 }
 
-// evict asks for the eviction of every pod that has to go, and returns those that are still there.
+// evictPods requests the eviction of every pod that has to go, and returns those that are still there.
 func evictPods(ctx context.Context, api kubernetes.Interface, node string) ([]string, error) {
 	pods, err := api.CoreV1().Pods("").List(talosapi.WithRetry(ctx), metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector("spec.nodeName", node).String(),
@@ -129,7 +129,7 @@ func evictPods(ctx context.Context, api kubernetes.Interface, node string) ([]st
 	return left, nil
 }
 
-// staysOnNode says whether a pod is not evicted: static, of a daemon set, or done.
+// staysOnNode reports whether a pod is not evicted: static, of a daemon set, or finished.
 func staysOnNode(p corev1.Pod) bool {
 	if _, static := p.Annotations[corev1.MirrorPodAnnotationKey]; static {
 		return true

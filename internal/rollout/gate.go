@@ -13,9 +13,9 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/internal/cluster"
 )
 
-// Gate lets nodes go down one after the other: everything that can take a node of one cluster down in
-// one run passes it. A control plane goes alone; workers may go together, as many as were allowed.
-// After the first failure nobody gets a turn any more.
+// Gate lets nodes go down one after the other: everything that can take a node of one cluster down in one run
+// passes it. A control plane goes down alone; workers may go together, as many as allowed. After the first
+// failure nobody enters any more.
 //
 // The zero value is not ready: use [NewGate].
 type Gate struct {
@@ -27,21 +27,21 @@ type Gate struct {
 	broken  *broken
 }
 
-// Others are the other nodes that are down at the moment of the call: they come and go while one looks.
+// Others returns the other nodes that are down at the moment of the call.
 type Others func() []cluster.Member
 
-// broken is the failure that closed the gate.
+// broken records the failure that closed the gate.
 type broken struct {
 	node   string
 	reason error
 }
 
-// NewGate makes a gate that lets that many workers be down at once; at least one.
+// NewGate returns a gate that lets that many workers, at least one, be down at the same time.
 func NewGate(workers int) *Gate {
 	return &Gate{workers: max(workers, 1), changed: make(chan struct{}), held: map[string]cluster.Member{}}
 }
 
-// Closed is what everybody gets after the first failure.
+// Closed is the error that everybody gets after the first failure.
 type Closed struct {
 	// Node that is left alone.
 	Node string
@@ -51,17 +51,17 @@ type Closed struct {
 	Reason error
 }
 
-// Error says who is left alone and why.
+// Error names the node that is left alone and the reason.
 func (e *Closed) Error() string {
-	return fmt.Sprintf("node %s is left as it is, since node %s failed before: %v", e.Node, e.Failed, e.Reason)
+	return fmt.Sprintf("node %s is left unchanged because node %s failed before: %v", e.Node, e.Failed, e.Reason)
 }
 
-// Unwrap is the first failure.
+// Unwrap returns the first failure.
 func (e *Closed) Unwrap() error { return e.Reason }
 
-// Enter waits for a turn, then for ready to find that the node may go, whatever the others that are down
-// do meanwhile; when it fails the gate closes for everybody. The wait is bounded by the context. A node
-// that is inside already is let through, so that a step can be repeated.
+// Enter waits for a place, then for ready to confirm that the node may go down; if that fails the gate closes
+// for everybody. The context bounds the wait. A node that is inside already passes, so that a step can be
+// repeated.
 func (g *Gate) Enter(ctx context.Context, m cluster.Member, ready func(context.Context, Others) error) error {
 	if err := g.acquire(ctx, m); err != nil {
 		return err
@@ -76,7 +76,7 @@ func (g *Gate) Enter(ctx context.Context, m cluster.Member, ready func(context.C
 	return nil
 }
 
-// others looks who is inside beside the node.
+// others returns a function that lists who is inside beside the node.
 func (g *Gate) others(m cluster.Member) Others {
 	return func() []cluster.Member {
 		g.mu.Lock()
@@ -88,7 +88,7 @@ func (g *Gate) others(m cluster.Member) Others {
 	}
 }
 
-// turn waits until the node may take a place, and takes it.
+// acquire waits until the node may take a place, and takes it.
 func (g *Gate) acquire(ctx context.Context, m cluster.Member) error {
 	for {
 		g.mu.Lock()
@@ -110,12 +110,12 @@ func (g *Gate) acquire(ctx context.Context, m cluster.Member) error {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return fmt.Errorf("node %s got no turn: %v is still down: %w", m, inside, ctx.Err())
+			return fmt.Errorf("node %s could not go down: %v is still down: %w", m, inside, ctx.Err())
 		}
 	}
 }
 
-// free says whether the node fits in beside those inside. Call it locked.
+// free reports whether the node fits in beside those inside. The caller holds the lock.
 func (g *Gate) free(m cluster.Member) bool {
 	if _, inside := g.held[m.Name]; inside {
 		return true
@@ -135,8 +135,8 @@ func (g *Gate) free(m cluster.Member) bool {
 	return true
 }
 
-// Leave ends a turn after back has found the node back and the cluster well, whatever the others that
-// are down do meanwhile. A node that is not inside has nothing to leave.
+// Leave gives the place back after back confirmed that the node is back and the cluster healthy. A node that
+// is not inside has nothing to give back.
 func (g *Gate) Leave(ctx context.Context, m cluster.Member, back func(context.Context, Others) error) error {
 	g.mu.Lock()
 	_, inside := g.held[m.Name]
@@ -155,7 +155,7 @@ func (g *Gate) Leave(ctx context.Context, m cluster.Member, back func(context.Co
 	return nil
 }
 
-// Fail closes the gate for everybody, when the node is inside; else it does nothing.
+// Fail closes the gate for everybody, if the node is inside; else it does nothing.
 func (g *Gate) Fail(m cluster.Member, reason error) {
 	g.mu.Lock()
 	if _, inside := g.held[m.Name]; inside && g.broken == nil {

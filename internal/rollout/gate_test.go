@@ -118,7 +118,7 @@ func TestGateClosesWhenTheClusterIsNotWell(t *testing.T) {
 	assert.EqualError(t, err, "before node node-1 (10.0.0.1) goes down: etcd has lost a member")
 
 	assert.EqualError(t, g.Enter(t.Context(), members[1], fine),
-		"node node-2 (10.0.0.2) is left as it is, since node node-1 (10.0.0.1) failed before: "+
+		"node node-2 (10.0.0.2) is left unchanged because node node-1 (10.0.0.1) failed before: "+
 			"before node node-1 (10.0.0.1) goes down: etcd has lost a member")
 }
 
@@ -146,5 +146,5 @@ func TestGateWaitIsBounded(t *testing.T) {
 
 	err := g.Enter(ctx, members[1], fine)
 
-	assert.EqualError(t, err, "node node-2 (10.0.0.2) got no turn: [node-1 (10.0.0.1)] is still down: context deadline exceeded")
+	assert.EqualError(t, err, "node node-2 (10.0.0.2) could not go down: [node-1 (10.0.0.1)] is still down: context deadline exceeded")
 }

@@ -16,32 +16,31 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/internal/cluster"
 )
 
-// Heal removes what an earlier life of a node left in a cluster that serves, before the node joins
-// anew: its member of etcd and its Node. A machine that was replaced without leaving first leaves both
-// behind. Only a machine that waits in maintenance mode has no life any more; one that still runs as the
-// cluster's is left alone. Where nothing was left behind the machine is not waited for.
-func Heal(ctx context.Context, look HealthChecker, m cluster.Member) error {
-	if !look.Lives(ctx) {
+// Heal deletes the stale etcd member and Node of a replaced machine before its successor joins. A machine that
+// was replaced without leaving first leaves both behind. Only a machine in maintenance mode is a successor;
+// one that still runs as a member is left alone. Where nothing was left behind the machine is not waited for.
+func Heal(ctx context.Context, checker HealthChecker, m cluster.Member) error {
+	if !checker.Lives(ctx) {
 		return nil
 	}
-	talos, err := look.Access.Talos(ctx)
+	talos, err := checker.Access.Talos(ctx)
 	if err != nil {
 		return err
 	}
-	r := Retire{Access: look.Access, Cluster: look.Cluster, Poll: look.Poll, Report: look.Report}
-	r.Cluster.Members = slices.DeleteFunc(slices.Clone(look.Cluster.Members), func(o cluster.Member) bool { return o.Name == m.Name })
+	r := Retire{Access: checker.Access, Cluster: checker.Cluster, Poll: checker.Poll, Report: checker.Report}
+	r.Cluster.Members = slices.DeleteFunc(slices.Clone(checker.Cluster.Members), func(o cluster.Member) bool { return o.Name == m.Name })
 	var member *cluster.EtcdMember
 	var api kubernetes.Interface
 	known := false
 	// A cluster that an interrupted run has just started may not say yet. It may also wait for this very
 	// node, so it is not asked for long.
-	asking, cancel := context.WithTimeout(ctx, 4*look.Poll.Call)
+	asking, cancel := context.WithTimeout(ctx, 4*checker.Poll.Call)
 	defer cancel()
 	var last error
-	err = cluster.Poll(asking, look.Poll.Interval, func(ctx context.Context) (bool, error) {
+	err = cluster.Poll(asking, checker.Poll.Interval, func(ctx context.Context) (bool, error) {
 		var err error
 		if member, err = r.findMember(ctx, talos, m); err == nil {
-			api, err = look.Access.Kubernetes(ctx)
+			api, err = checker.Access.Kubernetes(ctx)
 		}
 		if err == nil {
 			known, err = isRegistered(ctx, api, m)
@@ -56,25 +55,25 @@ func Heal(ctx context.Context, look HealthChecker, m cluster.Member) error {
 	case ctx.Err() != nil:
 		return fmt.Errorf("node %s: %w", m, ctx.Err())
 	case err != nil:
-		look.Report(fmt.Sprintf("nobody says whether there was an earlier %s: %v", m.Name, last))
+		checker.Report(fmt.Sprintf("cannot tell whether there was an earlier %s: %v", m.Name, last))
 
 		return nil
 	}
 	if member == nil && !known {
 		return nil
 	}
-	if blank, err := look.waitBlank(ctx, talos, m); err != nil || !blank {
+	if blank, err := checker.waitBlank(ctx, talos, m); err != nil || !blank {
 		return err
 	}
 
 	if member != nil {
-		look.Report(m.Name + " starts anew: etcd forgets its earlier member")
+		checker.Report(m.Name + " rejoins: its earlier etcd member is removed")
 		if err := r.removeMember(ctx, talos, *member); err != nil {
 			return fmt.Errorf("node %s: %w", m, err)
 		}
 	}
 	if known {
-		look.Report(m.Name + " starts anew: Kubernetes forgets its earlier node")
+		checker.Report(m.Name + " rejoins: its earlier Node is deleted")
 		err := api.CoreV1().Nodes().Delete(ctx, m.Hostname, metav1.DeleteOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("node %s: removing it from Kubernetes: %w", m, err)
@@ -84,7 +83,7 @@ func Heal(ctx context.Context, look HealthChecker, m cluster.Member) error {
 	return nil
 }
 
-// blank waits until the machine answers, and says whether it waits for a configuration.
+// waitBlank waits until the machine answers, and reports whether it waits for a configuration.
 func (l HealthChecker) waitBlank(ctx context.Context, talos cluster.Talos, m cluster.Member) (bool, error) {
 	waiting, cancel := context.WithTimeout(ctx, l.Poll.Timeout)
 	defer cancel()

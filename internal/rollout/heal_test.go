@@ -52,10 +52,10 @@ func TestHealDoesNotWaitLongForAClusterThatStarts(t *testing.T) {
 	d := clustertest.Describe(3, 0)
 	c := clustertest.Healthy(d)
 	c.AccessError = clustertest.ErrUnreachable
-	look := looking(c, d)
+	checker := looking(c, d)
 	var said []string
-	look.Report = func(line string) { said = append(said, line) }
+	checker.Report = func(line string) { said = append(said, line) }
 
-	require.NoError(t, rollout.Heal(t.Context(), look, d.Members[2]))
-	assert.Equal(t, []string{"nobody says whether there was an earlier node-3: connection refused"}, said)
+	require.NoError(t, rollout.Heal(t.Context(), checker, d.Members[2]))
+	assert.Equal(t, []string{"cannot tell whether there was an earlier node-3: connection refused"}, said)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/internal/health"
 )
 
-// Look is how a cluster is looked at around the time that a node is down.
+// HealthChecker runs the checks before and after a node is disrupted.
 type HealthChecker struct {
 	// Access opens the cluster.
 	Access cluster.Access
@@ -25,8 +25,8 @@ type HealthChecker struct {
 	Report func(string)
 }
 
-// Before waits until every other node is well, so that the cluster can spare this one: it may itself be
-// what is to be repaired. It suits [Gate.Enter].
+// Before returns the check for [Gate.Enter]: it waits until every other node is healthy, so that the cluster
+// can spare this one, which may itself be what is to be repaired.
 func (l HealthChecker) Before(m cluster.Member) func(context.Context, Others) error {
 	return func(ctx context.Context, others Others) error {
 		down := func() []cluster.Member { return append(others(), m) }
@@ -36,13 +36,13 @@ func (l HealthChecker) Before(m cluster.Member) func(context.Context, Others) er
 	}
 }
 
-// After waits until the node is back and every other node is well. It suits [Gate.Leave].
+// After returns the check for [Gate.Leave]: it waits until the node is back and every other node healthy.
 func (l HealthChecker) After() func(context.Context, Others) error {
 	return l.wait
 }
 
-// Ready waits until every node is well when nothing takes one down any more: a node that is still drained
-// here was left so by a run that failed, and gets its pods again.
+// Ready waits until every node is healthy at the end of a run. A node that is still cordoned by an earlier run
+// that failed gets its pods back.
 func (l HealthChecker) Ready(ctx context.Context) error {
 	return health.WaitHealthy(ctx, l.Access, func() cluster.Cluster { return l.Cluster }, l.Poll, l.Report, func(ctx context.Context) {
 		asking, cancel := context.WithTimeout(ctx, l.Poll.Call)
@@ -51,7 +51,7 @@ func (l HealthChecker) Ready(ctx context.Context) error {
 	})
 }
 
-// wait looks anew each time who is down: nodes that go together come and go while it waits.
+// wait polls the checks, and asks each time who is down: nodes that go together come and go meanwhile.
 func (l HealthChecker) wait(ctx context.Context, down Others) error {
 	c := l.Cluster
 	if c.Joining {
@@ -66,13 +66,12 @@ func (l HealthChecker) wait(ctx context.Context, down Others) error {
 	return health.WaitHealthy(ctx, l.Access, now, l.Poll, l.Report, nil)
 }
 
-// nobody is down.
+// nobody returns no member.
 func nobody() []cluster.Member { return nil }
 
-// joined are the members without those that Kubernetes does not know yet: they join beside this step or
-// after it, so that waiting for them could last for ever. Where they are control planes and etcd has
-// two members only, they stay: the one that is left would stop serving, so they are waited for. Where
-// nobody says who has joined, all have to be well.
+// joinedMembers returns the members without those that Kubernetes does not know yet: they join beside this
+// step or after it, and waiting for them could take for ever. Control planes stay in the list where etcd has
+// two members and one is going down, for the other would stop serving. Without an answer all members stay.
 func (l HealthChecker) joinedMembers(ctx context.Context, down []cluster.Member) []cluster.Member {
 	asking, cancel := context.WithTimeout(ctx, l.Poll.Call)
 	defer cancel()

@@ -36,16 +36,15 @@ type KubernetesUpgrade struct {
 	Report func(string)
 }
 
-// staticComponents are the control plane's static pods in the order in which they are upgraded.
+// staticComponents lists the control plane's static pods in the order in which they are upgraded.
 var staticComponents = []cluster.Component{cluster.APIServer, cluster.ControllerManager, cluster.Scheduler}
 
-// Run upgrades in Talos's own order: every image is pulled first, then the API servers, the controller
-// managers, the schedulers, kube-proxy and the kubelets change, node by node, control planes first.
-// Each node waits for its turn and a healthy cluster before, and must run the new version and be well
-// after. What is right already is passed over, so that an interrupted upgrade goes on by running it
-// again. Skipped minor versions, steps back to another minor version, and versions that Talos on a node
-// does not support are refused before anything changes. Where no API server is up there is no order to
-// keep, and nothing is done. The error says which node, which step, and what to do.
+// Run upgrades in Talos's own order: it pulls every image first, then changes the API servers, the controller
+// managers, the schedulers, kube-proxy and the kubelets, node by node, control planes first. Each node waits
+// for its turn and a healthy cluster before, and must run the new version and be healthy after. What is right
+// already is skipped, so that an interrupted upgrade continues by running it again. Skipped minor versions,
+// downgrades to another minor version, and versions that Talos on a node does not support are refused before
+// anything changes. The error names the node, the step, and what to do.
 func (u KubernetesUpgrade) Run(ctx context.Context, to string) error {
 	wanted, err := versions.ParseKubernetes(to)
 	if err != nil {
@@ -97,8 +96,8 @@ func (u KubernetesUpgrade) run(ctx context.Context, wanted versions.Kubernetes) 
 	return nil
 }
 
-// idle says whether there is nothing to keep running: no API server is ready, and none is on its way to
-// the wanted version, as after an interrupted upgrade.
+// idle reports whether there is nothing to keep running: no API server is ready, and none is on its way to the
+// wanted version, as after an interrupted upgrade.
 func (u KubernetesUpgrade) idle(ctx context.Context, api cluster.Talos, wanted versions.Kubernetes) bool {
 	for _, m := range u.Cluster.ControlPlanes() {
 		calling, cancel := context.WithTimeout(ctx, u.Poll.Call)
@@ -118,8 +117,8 @@ func (u KubernetesUpgrade) idle(ctx context.Context, api cluster.Talos, wanted v
 	return true
 }
 
-// known are the members that Kubernetes has. A single control plane may be restarting its API server
-// just now, so the question is repeated.
+// registeredMembers returns the members that Kubernetes has. A single control plane may be restarting its API
+// server just now, so the question is repeated.
 func (u KubernetesUpgrade) registeredMembers(ctx context.Context) ([]cluster.Member, error) {
 	var found []cluster.Member
 	err := u.waitFor(ctx, "Kubernetes did not say which nodes it has", "the cluster's endpoint, port 6443",
@@ -149,7 +148,7 @@ func (u KubernetesUpgrade) registeredMembers(ctx context.Context) ([]cluster.Mem
 	return found, err
 }
 
-// mayStep refuses what Kubernetes or Talos does not support, before anything changes.
+// checkSkew refuses what Kubernetes or Talos does not support, before anything changes.
 func (u KubernetesUpgrade) checkSkew(ctx context.Context, api cluster.Talos, wanted versions.Kubernetes) error {
 	for _, m := range u.Cluster.Members {
 		if err := u.checkNodeSkew(ctx, api, m, wanted); err != nil {
@@ -196,8 +195,8 @@ func (u KubernetesUpgrade) checkNodeSkew(ctx context.Context, api cluster.Talos,
 	return nil
 }
 
-// pull has every node pull what it is going to run, so that a version that does not exist, or a
-// registry that is away, is found before anything changes.
+// prePullImages pulls on every node what it is going to run, so that a version that does not exist, or an
+// unreachable registry, is found before anything changes.
 func (u KubernetesUpgrade) prePullImages(ctx context.Context, api cluster.Talos, wanted versions.Kubernetes) error {
 	for _, m := range u.planesFirst() {
 		components := []cluster.Component{cluster.Kubelet}
@@ -233,7 +232,7 @@ func (u KubernetesUpgrade) prePullImage(
 	return api.Pull(pulling, m.Address, component, next)
 }
 
-// planesFirst are all members, control planes before workers.
+// planesFirst returns all members, control planes before workers.
 func (u KubernetesUpgrade) planesFirst() []cluster.Member {
 	list := u.Cluster.ControlPlanes()
 	for _, m := range u.Cluster.Members {
@@ -245,12 +244,12 @@ func (u KubernetesUpgrade) planesFirst() []cluster.Member {
 	return list
 }
 
-// look is how the cluster is looked at before and after.
+// healthChecker returns the checks to run before and after each step.
 func (u KubernetesUpgrade) healthChecker() HealthChecker {
 	return HealthChecker{Access: u.Access, Cluster: u.Cluster, Poll: u.Poll, Report: u.Report}
 }
 
-// turnTimeout bounds the wait for a turn: every other node may take its whole time before.
+// turnTimeout bounds the wait for a place in the gate: every other node may take its whole time before.
 func (u KubernetesUpgrade) turnTimeout() time.Duration {
 	return time.Duration(len(u.Cluster.Members)+1) * 2 * u.Poll.Timeout
 }

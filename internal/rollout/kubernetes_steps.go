@@ -22,7 +22,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/internal/health"
 )
 
-// step brings one component on one node to the wanted version and waits until it runs and is ready.
+// upgradeComponent brings one component on one node to the wanted version and waits until it is ready.
 func (u KubernetesUpgrade) upgradeComponent(
 	ctx context.Context, api cluster.Talos, m cluster.Member, component cluster.Component, wanted versions.Kubernetes,
 ) error {
@@ -61,7 +61,7 @@ func (u KubernetesUpgrade) upgradeComponent(
 	return nil
 }
 
-// change has the node run the next image.
+// replaceImage sets the next image and waits until the node runs it.
 func (u KubernetesUpgrade) replaceImage(
 	ctx context.Context, api cluster.Talos, m cluster.Member, component cluster.Component, image, next string, runs func(context.Context) error,
 ) error {
@@ -79,7 +79,7 @@ func (u KubernetesUpgrade) replaceImage(
 	return u.waitFor(ctx, "it does not run "+next, hint, runs)
 }
 
-// set changes the node's configuration.
+// setImage changes the image in the node's configuration, after a snapshot of etcd.
 func (u KubernetesUpgrade) setImage(ctx context.Context, api cluster.Talos, m cluster.Member, component cluster.Component, image string) error {
 	was := "unknown"
 	if runs, ok := u.kubeletVersion(ctx, api, m); ok {
@@ -94,7 +94,7 @@ func (u KubernetesUpgrade) setImage(ctx context.Context, api cluster.Talos, m cl
 	return api.SetImage(calling, m.Address, component, image)
 }
 
-// running is the version of Kubernetes that a node's kubelet has in its configuration.
+// kubeletVersion returns the Kubernetes version of the kubelet in a node's configuration.
 func (u KubernetesUpgrade) kubeletVersion(ctx context.Context, api cluster.Talos, m cluster.Member) (versions.Kubernetes, bool) {
 	calling, cancel := context.WithTimeout(ctx, u.Poll.Call)
 	defer cancel()
@@ -106,8 +106,8 @@ func (u KubernetesUpgrade) kubeletVersion(ctx context.Context, api cluster.Talos
 	return taggedVersion(image)
 }
 
-// images are a component's image on a node and the one it is to have; empty when nobody can tell, since
-// its tag is no version.
+// images returns a component's image on a node and the next one; that is empty when the image's tag is no
+// version.
 func (u KubernetesUpgrade) images(
 	ctx context.Context, api cluster.Talos, m cluster.Member, component cluster.Component, wanted versions.Kubernetes,
 ) (image, next string, err error) {
@@ -121,7 +121,7 @@ func (u KubernetesUpgrade) images(
 	return image, next, nil
 }
 
-// runs is nil when the node runs the component's image and it is ready.
+// runsImage returns a check that passes when the node runs the component's image and it is ready.
 func (u KubernetesUpgrade) runsImage(
 	m cluster.Member, component cluster.Component, image string, wanted versions.Kubernetes,
 ) func(context.Context) error {
@@ -138,7 +138,7 @@ func (u KubernetesUpgrade) runsImage(
 	}
 }
 
-// podRuns is nil when a static pod runs the image and is ready.
+// checkPodRuns returns nil when a static pod runs the image and is ready.
 func checkPodRuns(ctx context.Context, api kubernetes.Interface, name, container, image string) error {
 	pod, err := api.CoreV1().Pods(health.SystemNamespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
@@ -159,7 +159,7 @@ func checkPodRuns(ctx context.Context, api kubernetes.Interface, name, container
 	}
 }
 
-// kubeletRuns is nil when the node's kubelet is of the wanted version and the node is ready.
+// checkKubeletRuns returns nil when the node's kubelet has the wanted version and the node is ready.
 func (u KubernetesUpgrade) checkKubeletRuns(
 	ctx context.Context, api kubernetes.Interface, m cluster.Member, wanted versions.Kubernetes,
 ) error {
@@ -177,8 +177,8 @@ func (u KubernetesUpgrade) checkKubeletRuns(
 	return health.NodeReady(*n)
 }
 
-// proxy brings kube-proxy to the wanted version: in the configurations, from which Talos makes it, and
-// then its DaemonSet, which Talos leaves alone once it is there.
+// upgradeKubeProxy brings kube-proxy to the wanted version: in the configurations, from which Talos generates
+// it, and then its DaemonSet, which Talos never updates.
 func (u KubernetesUpgrade) upgradeKubeProxy(ctx context.Context, api cluster.Talos, wanted versions.Kubernetes) error {
 	if !u.Cluster.KubeProxy {
 		return nil
@@ -206,7 +206,7 @@ func (u KubernetesUpgrade) upgradeKubeProxy(ctx context.Context, api cluster.Tal
 		func(ctx context.Context) error { return u.rollKubeProxy(ctx, image) })
 }
 
-// rollProxy gives the DaemonSet its image and is nil when every pod has it.
+// rollKubeProxy sets the DaemonSet's image and returns nil when every pod has it.
 func (u KubernetesUpgrade) rollKubeProxy(ctx context.Context, image string) error {
 	api, err := u.Access.Kubernetes(ctx)
 	if err != nil {
@@ -240,23 +240,23 @@ func (u KubernetesUpgrade) rollKubeProxy(ctx context.Context, image string) erro
 	return health.DaemonSetReady(d, len(u.Cluster.Members), 0)
 }
 
-// once looks once.
-func (u KubernetesUpgrade) callOnce(ctx context.Context, look func(context.Context) error) error {
+// callOnce runs a check once.
+func (u KubernetesUpgrade) callOnce(ctx context.Context, check func(context.Context) error) error {
 	calling, cancel := context.WithTimeout(ctx, u.Poll.Call)
 	defer cancel()
 
-	return look(calling)
+	return check(calling)
 }
 
-// await looks until look is nil. An API server that restarts does not answer for a while, so no answer
-// is a reason to look again.
-func (u KubernetesUpgrade) waitFor(ctx context.Context, lacking, hint string, look func(context.Context) error) error {
+// waitFor polls check until it returns nil. An API server that restarts does not answer for a while, so an
+// error is a reason to try again.
+func (u KubernetesUpgrade) waitFor(ctx context.Context, lacking, hint string, check func(context.Context) error) error {
 	waiting, cancel := context.WithTimeout(ctx, u.Poll.Timeout)
 	defer cancel()
 
-	last := errors.New("it was not looked at")
+	last := errors.New("not checked yet")
 	err := cluster.Poll(waiting, u.Poll.Interval, func(ctx context.Context) (bool, error) {
-		err := u.callOnce(ctx, look)
+		err := u.callOnce(ctx, check)
 		// What a look says whose time ran out tells nothing.
 		if err != nil && ctx.Err() == nil {
 			last = err
@@ -272,11 +272,11 @@ func (u KubernetesUpgrade) waitFor(ctx context.Context, lacking, hint string, lo
 	return err
 }
 
-// flavours are the suffixes of Talos's kubelet images.
+// flavours lists the suffixes of Talos's kubelet images.
 var flavours = []string{"-slim", "-fat"}
 
-// splitImage takes an image apart: repository, version and flavour. A digest is dropped, since it
-// stands for one version.
+// splitImage splits an image into repository, version and flavour. It drops a digest, since that stands for
+// one version.
 func splitImage(image string) (repository string, version versions.Kubernetes, flavour string, ok bool) {
 	image, _, _ = strings.Cut(image, "@")
 	at := strings.LastIndex(image, ":")
@@ -294,7 +294,7 @@ func splitImage(image string) (repository string, version versions.Kubernetes, f
 	return image[:at], version, flavour, err == nil && strings.HasPrefix(tag, "v")
 }
 
-// retag is the image of another version; false when its tag is no version.
+// retag returns the image of another version; false when its tag is no version.
 func retag(image string, to versions.Kubernetes) (string, bool) {
 	repository, from, flavour, ok := splitImage(image)
 	if !ok {
@@ -307,7 +307,7 @@ func retag(image string, to versions.Kubernetes) (string, bool) {
 	return repository + ":" + to.String() + flavour, true
 }
 
-// taggedVersion is the version in an image's tag.
+// taggedVersion returns the version in an image's tag.
 func taggedVersion(image string) (versions.Kubernetes, bool) {
 	_, version, _, ok := splitImage(image)
 

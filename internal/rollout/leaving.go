@@ -15,8 +15,8 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/internal/cluster"
 )
 
-// noteLeaving notes that a node was asked to leave, or takes the note back. A node that Kubernetes does
-// not know needs none.
+// markLeaving marks a node as asked to leave, or removes the mark. A node that Kubernetes does not know needs
+// none.
 func markLeaving(ctx context.Context, api kubernetes.Interface, m cluster.Member, leaving bool) error {
 	value := "null"
 	if leaving {
@@ -31,7 +31,7 @@ func markLeaving(ctx context.Context, api kubernetes.Interface, m cluster.Member
 	return nil
 }
 
-// askedToLeave says whether an earlier run asked the node to leave.
+// isLeaving reports whether an earlier run asked the node to leave.
 func isLeaving(ctx context.Context, api kubernetes.Interface, m cluster.Member) (bool, error) {
 	node, err := nodeOf(ctx, api, m)
 

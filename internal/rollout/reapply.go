@@ -11,9 +11,9 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/internal/cluster"
 )
 
-// Forgotten gives nodes their configuration again that lost it: a machine that dies between taking its
-// first configuration and having it on its disk waits for one again when it is back, and whoever brought
-// it believes that it has it.
+// ConfigReapplier re-sends the first configuration to nodes that lost it: a machine that crashes between
+// accepting its first configuration and writing it to disk is back in maintenance mode, while the state says
+// that it was configured.
 type ConfigReapplier struct {
 	// Members that have not been seen to run yet. Others are left alone.
 	Members []cluster.Member
@@ -30,10 +30,10 @@ type ConfigReapplier struct {
 	Report func(string)
 }
 
-// askLimit bounds one question whether a node waits.
+// askLimit bounds one question whether a node is in maintenance mode.
 const askLimit = 5 * time.Second
 
-// Watch looks until the context ends.
+// Watch checks the members until the context ends.
 func (f ConfigReapplier) Watch(ctx context.Context) {
 	tick := time.NewTicker(f.Interval)
 	defer tick.Stop()

@@ -15,14 +15,14 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/internal/versions"
 )
 
-// deprecatedMetric counts, since the API server started, who asked for what is deprecated, and names the
-// release that removes it (Kubernetes, "Deprecated API Migration Guide").
+// deprecatedMetric counts, since the API server started, requests for deprecated APIs, and names the release
+// that removes each (Kubernetes, "Deprecated API Migration Guide").
 const deprecatedMetric = "apiserver_requested_deprecated_apis"
 
 var metricLabel = regexp.MustCompile(`([a-z_]+)="([^"]*)"`)
 
-// warnOfRemoved reports every API that somebody asked for and that the wanted version has no more. Nothing
-// is refused: who asked may have done so for the last time.
+// warnOfRemoved reports every API that was requested and that the wanted version no longer serves. Nothing is
+// refused: the last such request may have been made already.
 func (u KubernetesUpgrade) warnOfRemoved(ctx context.Context, wanted versions.Kubernetes) {
 	if u.Metrics == nil {
 		return
@@ -31,7 +31,7 @@ func (u KubernetesUpgrade) warnOfRemoved(ctx context.Context, wanted versions.Ku
 	defer cancel()
 	text, err := u.Metrics(calling)
 	if err != nil {
-		u.Report(fmt.Sprintf("nobody says whether removed APIs are in use: %v", err))
+		u.Report(fmt.Sprintf("cannot tell whether removed APIs are in use: %v", err))
 
 		return
 	}
@@ -40,7 +40,7 @@ func (u KubernetesUpgrade) warnOfRemoved(ctx context.Context, wanted versions.Ku
 	}
 }
 
-// removedAPIs are sentences about APIs that were asked for and that the version has no more.
+// removedAPIs returns sentences about APIs that were requested and that the version no longer serves.
 func removedAPIs(metrics []byte, wanted versions.Kubernetes) []string {
 	var found []string
 	lines := bufio.NewScanner(bytes.NewReader(metrics))
@@ -66,8 +66,8 @@ func removedAPIs(metrics []byte, wanted versions.Kubernetes) []string {
 		if said["subresource"] != "" {
 			resource += "/" + said["subresource"]
 		}
-		found = append(found, fmt.Sprintf("%s of %s was asked for, which Kubernetes %s has no more: "+
-			"move who uses it to a newer version", resource, strings.TrimPrefix(said["group"]+"/"+said["version"], "/"),
+		found = append(found, fmt.Sprintf("%s of %s was requested, which Kubernetes %s no longer serves: "+
+			"move its users to a newer version", resource, strings.TrimPrefix(said["group"]+"/"+said["version"], "/"),
 			said["removed_release"]))
 	}
 	slices.Sort(found)

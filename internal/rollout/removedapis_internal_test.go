@@ -25,8 +25,8 @@ apiserver_requested_deprecated_apis{group="",removed_release="",resource="endpoi
 	to, err := versions.ParseKubernetes("v1.32.4")
 	require.NoError(t, err)
 
-	assert.Equal(t, []string{"flowschemas/status of flowcontrol.apiserver.k8s.io/v1beta3 was asked for, " +
-		"which Kubernetes 1.32 has no more: move who uses it to a newer version"}, removedAPIs(metrics, to))
+	assert.Equal(t, []string{"flowschemas/status of flowcontrol.apiserver.k8s.io/v1beta3 was requested, " +
+		"which Kubernetes 1.32 no longer serves: move its users to a newer version"}, removedAPIs(metrics, to))
 	before, err := versions.ParseKubernetes("v1.31.9")
 	require.NoError(t, err)
 	assert.Empty(t, removedAPIs(metrics, before))

@@ -19,7 +19,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/internal/talosapi"
 )
 
-// Retire takes nodes out of a cluster for good.
+// Retire removes nodes from a cluster for good.
 type Retire struct {
 	// Access opens the cluster.
 	Access cluster.Access
@@ -37,10 +37,10 @@ type Retire struct {
 	Report func(string)
 }
 
-// Run retires the nodes one after the other, workers first: when all that stays is well, the node is
-// emptied, leaves etcd, forgets the cluster and powers off, and Kubernetes forgets it. Nodes that have
-// gone already are passed over, so that an interrupted run is repeated by running it again. A node that
-// does not answer is removed only by force.
+// Run retires the nodes one after the other, workers first: when everything that stays is healthy, the node is
+// drained, leaves etcd, wipes its data and powers off, and its Node is deleted. Nodes that have left already
+// are skipped, so that an interrupted run is repeated by running it again. A node that does not answer is
+// removed only when it is named in Force.
 func (r Retire) Run(ctx context.Context, leaving []cluster.Member) error {
 	leaving = slices.Clone(leaving)
 	slices.SortStableFunc(leaving, func(a, b cluster.Member) int {
@@ -65,9 +65,9 @@ func (r Retire) Run(ctx context.Context, leaving []cluster.Member) error {
 	return nil
 }
 
-// bury takes control planes out of etcd that do not answer and are named in Force, and ends the run where one
-// is not named, before anything else: as long as etcd has a dead member it lets nobody join, and who joins in
-// the same run would be waited for in vain. Etcd itself refuses where that would cost its quorum.
+// removeDeadMembers force-removes unreachable control planes from etcd that are named in Force, and fails for
+// others, before anything else: etcd admits no member while one is down, so that a node joining in the same
+// run would wait in vain. Etcd itself refuses where that would cost its quorum.
 func (r Retire) removeDeadMembers(ctx context.Context, leaving []cluster.Member) error {
 	talos, err := r.Access.Talos(ctx)
 	if err != nil {
@@ -97,12 +97,12 @@ func (r Retire) removeDeadMembers(ctx context.Context, leaving []cluster.Member)
 	return nil
 }
 
-// unanswered says what to do about a node that does not answer.
+// unreachableError explains what to do about a node that does not answer.
 func unreachableError(silent error) error {
 	return fmt.Errorf("it does not answer: %w\n  to remove it as it is, name it in lifecycle.force", silent)
 }
 
-// silent is why the node does not answer; nil when it does.
+// checkReachable returns why the node does not answer; nil when it does.
 func (r Retire) checkReachable(ctx context.Context, talos cluster.Talos, m cluster.Member) error {
 	calling, cancel := context.WithTimeout(ctx, r.Poll.Call)
 	defer cancel()
@@ -111,7 +111,7 @@ func (r Retire) checkReachable(ctx context.Context, talos cluster.Talos, m clust
 	return err
 }
 
-// one retires a node while later are still to go.
+// retire retires one node while later ones are still to go.
 func (r Retire) retire(ctx context.Context, m cluster.Member, later []cluster.Member) error {
 	talos, err := r.Access.Talos(ctx)
 	if err != nil {
@@ -139,9 +139,9 @@ func (r Retire) retire(ctx context.Context, m cluster.Member, later []cluster.Me
 
 	// All others must be well. Whether this one is still a member is open: an earlier run may have asked
 	// it to leave, and it goes on by itself.
-	look := HealthChecker{Access: r.Access, Cluster: r.Cluster, Poll: r.Poll, Report: r.Report}
-	look.Cluster.Members = append(slices.Clone(r.Cluster.Members), later...)
-	before := look
+	checker := HealthChecker{Access: r.Access, Cluster: r.Cluster, Poll: r.Poll, Report: r.Report}
+	checker.Cluster.Members = append(slices.Clone(r.Cluster.Members), later...)
+	before := checker
 	before.Cluster.Leaving = true
 	if err := r.Gate.Enter(ctx, m, before.Before(m)); err != nil {
 		return err
@@ -152,11 +152,11 @@ func (r Retire) retire(ctx context.Context, m cluster.Member, later []cluster.Me
 		return err
 	}
 
-	return r.Gate.Leave(ctx, m, look.After())
+	return r.Gate.Leave(ctx, m, checker.After())
 }
 
-// leave takes the node out, by itself where it answers. A node that an earlier run asked to leave may be
-// on its way, or gone.
+// leave removes the node, which leaves by itself where it answers. A node that an earlier run asked to leave
+// may be on its way, or gone.
 func (r Retire) leave(ctx context.Context, talos cluster.Talos, api kubernetes.Interface, m cluster.Member, member *cluster.EtcdMember) error {
 	asked, err := isLeaving(ctx, api, m)
 	if err != nil {
@@ -187,7 +187,7 @@ func (r Retire) leave(ctx context.Context, talos cluster.Talos, api kubernetes.I
 	return nil
 }
 
-// ask empties the node and asks it to leave, and notes so: from then on silence is what is expected of it.
+// requestLeave drains the node and asks it to leave, and marks it: from then on it may be silent.
 func (r Retire) requestLeave(ctx context.Context, talos cluster.Talos, api kubernetes.Interface, m cluster.Member) error {
 	if err := r.Drain.Empty(ctx, api, m.Hostname, r.Report); err != nil {
 		return errors.Join(err, Uncordon(context.WithoutCancel(ctx), api, m.Hostname))
@@ -203,8 +203,8 @@ func (r Retire) requestLeave(ctx context.Context, talos cluster.Talos, api kuber
 	return nil
 }
 
-// member is the node's membership in etcd as the first control plane that answers sees it; nil when it
-// has none.
+// findMember returns the node's etcd member as the first control plane that answers sees it; nil when it has
+// none.
 func (r Retire) findMember(ctx context.Context, talos cluster.Talos, m cluster.Member) (*cluster.EtcdMember, error) {
 	if !m.ControlPlane {
 		return nil, nil //nolint:nilnil // workers are no members
@@ -229,7 +229,7 @@ func (r Retire) findMember(ctx context.Context, talos cluster.Talos, m cluster.M
 	return nil, fmt.Errorf("no control plane says who is in etcd: %w", errors.Join(errs...))
 }
 
-// remove has the first control plane that can remove a silent member.
+// removeMember removes an unreachable member through the first control plane that can.
 func (r Retire) removeMember(ctx context.Context, talos cluster.Talos, member cluster.EtcdMember) error {
 	var errs []error
 	for _, plane := range r.Cluster.ControlPlanes() {
@@ -243,7 +243,7 @@ func (r Retire) removeMember(ctx context.Context, talos cluster.Talos, member cl
 	return errors.Join(errs...)
 }
 
-// gone waits until etcd has forgotten the node and the node answers no more as one of the cluster.
+// waitRemoved waits until etcd no longer lists the node and the node no longer answers as a member.
 func (r Retire) waitRemoved(ctx context.Context, talos cluster.Talos, m cluster.Member) error {
 	waiting, cancel := context.WithTimeout(ctx, r.Poll.Timeout)
 	defer cancel()
@@ -278,14 +278,14 @@ func (r Retire) waitRemoved(ctx context.Context, talos cluster.Talos, m cluster.
 	return err
 }
 
-// knows says whether Kubernetes has the node.
+// isRegistered reports whether Kubernetes has the node.
 func isRegistered(ctx context.Context, api kubernetes.Interface, m cluster.Member) (bool, error) {
 	node, err := nodeOf(ctx, api, m)
 
 	return node != nil, err
 }
 
-// nodeOf is the member's Node; nil where Kubernetes has none.
+// nodeOf returns the member's Node; nil where Kubernetes has none.
 func nodeOf(ctx context.Context, api kubernetes.Interface, m cluster.Member) (*corev1.Node, error) {
 	node, err := api.CoreV1().Nodes().Get(talosapi.WithRetry(ctx), m.Hostname, metav1.GetOptions{})
 	switch {

@@ -17,7 +17,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/internal/cluster"
 )
 
-// Snapshots are copies of etcd in a directory: one for each run that upgrades something.
+// Snapshots writes copies of etcd to a directory, one for each run that upgrades something.
 type Snapshots struct {
 	// Access opens the cluster.
 	Access cluster.Access
@@ -36,9 +36,9 @@ type Snapshots struct {
 
 const snapshotSuffix = ".snapshot"
 
-// Take takes a snapshot unless this run has one, of the first control plane that gives one. The file's
-// name has the cluster, what it runs and the time; only its owner may read it, since it holds every
-// secret of the cluster. No snapshots at all take none.
+// Take takes a snapshot unless this run has one, from the first control plane that delivers it. The file's
+// name has the cluster, what it runs and the time; only its owner may read it, since it holds every secret of
+// the cluster. A nil receiver takes none.
 func (s *Snapshots) Take(ctx context.Context, runs string, report func(string)) error {
 	if s == nil {
 		return nil
@@ -72,7 +72,7 @@ func (s *Snapshots) Take(ctx context.Context, runs string, report func(string)) 
 	return fmt.Errorf("taking a snapshot of etcd: %w", errors.Join(errs...))
 }
 
-// write writes beside the path first, so that what has its name is whole.
+// write writes to a temporary file first, so that a file with the final name is complete.
 func (s *Snapshots) write(ctx context.Context, api cluster.Talos, m cluster.Member, path string) error {
 	taking, cancel := context.WithTimeout(ctx, s.Poll.Timeout)
 	defer cancel()
@@ -96,7 +96,7 @@ func (s *Snapshots) write(ctx context.Context, api cluster.Talos, m cluster.Memb
 	return os.Rename(file.Name(), path) //nolint:wrapcheck // says everything
 }
 
-// forget removes what is older than those that are kept: names end with the time they were taken.
+// prune removes the oldest snapshots beyond Keep: names end with the time they were taken.
 func (s *Snapshots) prune() error {
 	files, err := filepath.Glob(filepath.Join(s.Directory, "*"+snapshotSuffix))
 	if err != nil || s.Keep == 0 {
@@ -115,14 +115,14 @@ func (s *Snapshots) prune() error {
 
 func (s *Snapshots) prefix() string { return s.Cluster.Name + "-" }
 
-// names says whether a file is a snapshot of this cluster, and not of one whose name begins alike.
+// owns reports whether a file is a snapshot of this cluster, and not of one whose name begins alike.
 func (s *Snapshots) owns(file string) bool {
 	rest, ok := strings.CutPrefix(file, s.prefix())
 
 	return ok && (strings.HasPrefix(rest, "talos-v") || strings.HasPrefix(rest, "kubernetes-v") || strings.HasPrefix(rest, "kubernetes-unknown-"))
 }
 
-// stamp is the time in a snapshot's name.
+// stamp returns the time in a snapshot's name.
 func stamp(file string) string {
 	file = strings.TrimSuffix(filepath.Base(file), snapshotSuffix)
 

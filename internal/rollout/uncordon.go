@@ -12,9 +12,8 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/internal/talosapi"
 )
 
-// release lets pods onto nodes again that an earlier run drained and was interrupted at: of those that are
-// drained here only the ones inside the gate are drained for something. Nodes that somebody else
-// cordoned stay so. What cannot be done is seen by the look that follows.
+// uncordonLeftovers uncordons nodes that an interrupted run drained; those inside the gate are drained on
+// purpose, and other people's cordons stay. The health check that follows finds what could not be done.
 func (l HealthChecker) uncordonLeftovers(ctx context.Context, down Others) {
 	api, err := l.Access.Kubernetes(ctx)
 	if err != nil {
@@ -32,7 +31,7 @@ func (l HealthChecker) uncordonLeftovers(ctx context.Context, down Others) {
 		c.Down = down() // asked late: one that just got its turn is drained next
 		for _, m := range c.ExpectedUp(c.Members) {
 			if m.Hostname == n.Name && Uncordon(ctx, api, n.Name) == nil {
-				l.Report(m.Name + " was drained by a run that was interrupted: pods may come again")
+				l.Report(m.Name + " was drained by an interrupted run and is uncordoned")
 			}
 		}
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/internal/cluster"
 )
 
-// Upgrade brings one node to another image, in place.
+// Upgrade brings one node to another Talos image, in place.
 type Upgrade struct {
 	// Access opens the cluster.
 	Access cluster.Access
@@ -33,10 +33,10 @@ type Upgrade struct {
 	Report func(string)
 }
 
-// Run upgrades the node unless it runs the image already: it waits for its turn and a healthy cluster,
-// drains the node, has it install the image, waits until it is back with it, and lets pods onto it
-// again. Whatever was done before is found and not done again, so that an interrupted upgrade is
-// repeated by running it again. The error says which step failed and what to do.
+// Run upgrades the node unless it runs the image already: it waits for its turn and a healthy cluster, drains
+// the node, installs the image, waits until the node is back with it, and uncordons it. Steps that were done
+// before are skipped, so that an interrupted upgrade is repeated by running it again. The error names the step
+// that failed and what to do.
 func (u Upgrade) Run(ctx context.Context, m cluster.Member, image cluster.Image) error {
 	api, err := u.Access.Talos(ctx)
 	if err != nil {
@@ -86,11 +86,11 @@ func (u Upgrade) Run(ctx context.Context, m cluster.Member, image cluster.Image)
 	return nil
 }
 
-// rebootLimit is how long a machine may take that an earlier run left in the middle of its reboot.
+// rebootLimit bounds the wait for a machine that an earlier run left in the middle of its reboot.
 const rebootLimit = 5 * time.Minute
 
-// settled is what the node runs, once it answers and does nothing else: an upgrade that was interrupted
-// goes on by itself on the node.
+// waitIdle waits until the node answers and does nothing else, and returns what it runs: an interrupted
+// upgrade continues by itself on the node.
 func (u Upgrade) waitIdle(ctx context.Context, api cluster.Talos, m cluster.Member) (cluster.Image, error) {
 	waiting, cancel := context.WithTimeout(ctx, min(rebootLimit, u.Poll.Timeout))
 	defer cancel()
@@ -122,7 +122,7 @@ func (u Upgrade) waitIdle(ctx context.Context, api cluster.Talos, m cluster.Memb
 	return runs, err
 }
 
-// busy says what the node is doing to itself; nil when it is not.
+// checkIdle returns an error while the node installs, upgrades or reboots.
 func (u Upgrade) checkIdle(ctx context.Context, api cluster.Talos, m cluster.Member) error {
 	calling, cancel := context.WithTimeout(ctx, u.Poll.Call)
 	defer cancel()
@@ -137,8 +137,8 @@ func (u Upgrade) checkIdle(ctx context.Context, api cluster.Talos, m cluster.Mem
 	}
 }
 
-// pull has the node pull the image while it still works, so that it is down for less time, and so that
-// an image that does not exist is found before anything changes.
+// prePullImage pulls the image while the node still works, so that it is down for less time, and an image that
+// does not exist is found before anything changes.
 func (u Upgrade) prePullImage(ctx context.Context, api cluster.Talos, m cluster.Member, image cluster.Image) error {
 	pulling, cancel := context.WithTimeout(ctx, u.Poll.Timeout)
 	defer cancel()
@@ -147,12 +147,12 @@ func (u Upgrade) prePullImage(ctx context.Context, api cluster.Talos, m cluster.
 	return api.Pull(pulling, m.Address, cluster.Installer, image.Installer)
 }
 
-// turnTimeout bounds the wait for a turn: every other node may take its whole time before.
+// turnTimeout bounds the wait for a place in the gate: every other node may take its whole time before.
 func (u Upgrade) turnTimeout() time.Duration {
 	return time.Duration(len(u.Cluster.Members)) * (u.Drain.Timeout + 2*u.Poll.Timeout)
 }
 
-// change takes the node down and waits until it is back.
+// replaceImage takes the node down and waits until it is back.
 func (u Upgrade) replaceImage(ctx context.Context, api cluster.Talos, m cluster.Member, image cluster.Image) error {
 	kubernetes, err := u.Access.Kubernetes(ctx)
 	if err != nil {
@@ -179,8 +179,8 @@ func (u Upgrade) replaceImage(ctx context.Context, api cluster.Talos, m cluster.
 	return Uncordon(ctx, kubernetes, m.Hostname)
 }
 
-// waitForImage waits until the node runs the image. A node that came back with another one has not
-// taken it: it went back by itself.
+// waitForImage waits until the node runs the image. A node that came back with another one rolled back by
+// itself.
 func (u Upgrade) waitForImage(ctx context.Context, api cluster.Talos, m cluster.Member, image cluster.Image, boot string) error {
 	waiting, cancel := context.WithTimeout(ctx, u.Poll.Timeout)
 	defer cancel()
@@ -217,12 +217,12 @@ func (u Upgrade) waitForImage(ctx context.Context, api cluster.Talos, m cluster.
 	return err
 }
 
-// look is how the cluster is looked at before and after.
+// healthChecker returns the checks to run before and after.
 func (u Upgrade) healthChecker() HealthChecker {
 	return HealthChecker{Access: u.Access, Cluster: u.Cluster, Poll: u.Poll, Report: u.Report}
 }
 
-// runs is the image that the node runs.
+// runningImage returns the image that the node runs.
 func (u Upgrade) runningImage(ctx context.Context, api cluster.Talos, m cluster.Member) (cluster.Image, error) {
 	calling, cancel := context.WithTimeout(ctx, u.Poll.Call)
 	defer cancel()
@@ -235,7 +235,7 @@ func (u Upgrade) runningImage(ctx context.Context, api cluster.Talos, m cluster.
 	return cluster.Image{Version: version, Schematic: schematic}, err
 }
 
-// mayStep is nil when Talos can go from one version to the other in one step.
+// checkTalosStep returns nil when Talos can go from one version to the other in one step.
 func checkTalosStep(from, to string) error {
 	running, err := versions.ParseTalos(from)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/internal/talosapi"
 )
 
-// install has the node install the image and reboot.
+// install installs the image and reboots the node.
 func (u Upgrade) install(ctx context.Context, api cluster.Talos, kubernetes kubernetes.Interface, m cluster.Member, image cluster.Image) error {
 	installing, cancel := context.WithTimeout(ctx, u.Poll.Timeout)
 	defer cancel()
@@ -40,8 +40,9 @@ func (u Upgrade) install(ctx context.Context, api cluster.Talos, kubernetes kube
 	return err
 }
 
-// stays gives a node back that runs the image, whose upgrade may have been interrupted after its reboot. It
-// says no for a node that would boot another image next, installed by a run that was interrupted before.
+// keep uncordons a node that runs the image already, whose upgrade may have been interrupted after its reboot.
+// It returns false for a node that would boot another image next, installed by a run that was interrupted
+// before.
 func (u Upgrade) keep(ctx context.Context, m cluster.Member, runs, image cluster.Image) (bool, error) {
 	kubernetes, err := u.Access.Kubernetes(ctx)
 	if err != nil {

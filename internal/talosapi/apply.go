@@ -29,15 +29,15 @@ func (c *Client) Reboots(ctx context.Context, address string, configuration []by
 		return m.GetMode() == machineapi.ApplyConfigurationRequest_REBOOT, nil
 	}
 
-	return false, errors.New("asking whether the configuration needs a reboot: the node said nothing")
+	return false, errors.New("asking whether the configuration needs a reboot: the node sent an empty answer")
 }
 
-// Unconfigured says whether the machine waits for its first configuration.
+// Unconfigured reports whether the machine waits for its first configuration.
 func (c *Client) Unconfigured(ctx context.Context, address string) bool {
 	return InMaintenance(ctx, address) == nil
 }
 
-// Configuration is the machine configuration that is in force on a node, secrets included.
+// Configuration returns the active machine configuration of a node, secrets included.
 func (c *Client) Configuration(ctx context.Context, address string) ([]byte, error) {
 	active, err := c.machineConfig(ctx, address)
 	if err != nil {

@@ -15,10 +15,10 @@ import (
 	"github.com/siderolabs/talos/pkg/machinery/resources/runtime"
 )
 
-// schematicExtension is the extension by which the Image Factory writes the schematic into an image.
+// schematicExtension names the extension by which the Image Factory records the schematic in an image.
 const schematicExtension = "schematic"
 
-// Schematic is the id of the schematic that the node's image was made from.
+// Schematic returns the id of the schematic that the node's image was made from.
 func (c *Client) Schematic(ctx context.Context, address string) (string, error) {
 	node, err := c.node(ctx, address)
 	if err != nil {
@@ -37,10 +37,10 @@ func (c *Client) Schematic(ctx context.Context, address string) (string, error) 
 	return "", nil
 }
 
-// bootIDFile is where Linux says which boot this is.
+// bootIDFile holds Linux's id of the current boot.
 const bootIDFile = "/proc/sys/kernel/random/boot_id"
 
-// BootID is another after every boot.
+// BootID returns an id that changes with every boot.
 func (c *Client) BootID(ctx context.Context, address string) (string, error) {
 	node, err := c.node(ctx, address)
 	if err != nil {
@@ -72,7 +72,7 @@ func (c *Client) Bootstrap(ctx context.Context, address string) error {
 	return nil
 }
 
-// Retire has a node leave etcd, wipe what it knows of the cluster and power off.
+// Retire resets a node: it leaves etcd, wipes what it knows of the cluster and powers off.
 func (c *Client) Retire(ctx context.Context, address string) error {
 	node, err := c.node(ctx, address)
 	if err != nil {
@@ -91,7 +91,7 @@ func (c *Client) Retire(ctx context.Context, address string) error {
 	return nil
 }
 
-// RemoveEtcdMember has another node remove a member that does not answer.
+// RemoveEtcdMember removes an unreachable member through another node.
 func (c *Client) RemoveEtcdMember(ctx context.Context, address string, id uint64) error {
 	node, err := c.node(ctx, address)
 	if err != nil {

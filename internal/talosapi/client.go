@@ -23,8 +23,8 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/internal/cluster"
 )
 
-// Client is the Talos API of a cluster's nodes. Each node is dialled at its own address, through
-// HTTPS_PROXY where it is set, and its connection is kept until Close.
+// Client calls the Talos API of a cluster's nodes. It dials each node at its own address, through HTTPS_PROXY
+// where that is set, and keeps the connection until Close.
 type Client struct {
 	config *clientconfig.Context
 
@@ -60,7 +60,7 @@ func (c *Client) Close() error {
 	return errors.Join(errs...)
 }
 
-// node is the connection to one node.
+// node returns the connection to one node.
 func (c *Client) node(ctx context.Context, address string) (*client.Client, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -86,7 +86,7 @@ func (c *Client) node(ctx context.Context, address string) (*client.Client, erro
 	return node, nil
 }
 
-// Version is the Talos version that runs.
+// Version returns the Talos version that runs.
 func (c *Client) Version(ctx context.Context, address string) (string, error) {
 	node, err := c.node(ctx, address)
 	if err != nil {
@@ -100,10 +100,10 @@ func (c *Client) Version(ctx context.Context, address string) (string, error) {
 		return m.GetVersion().GetTag(), nil
 	}
 
-	return "", errors.New("asking for the version: the node said nothing")
+	return "", errors.New("asking for the version: the node sent an empty answer")
 }
 
-// Stage is where the machine stands, and what it still waits for.
+// Stage returns the machine's stage and the conditions that it still waits for.
 func (c *Client) Stage(ctx context.Context, address string) (string, []string, error) {
 	node, err := c.node(ctx, address)
 	if err != nil {
@@ -122,7 +122,7 @@ func (c *Client) Stage(ctx context.Context, address string) (string, []string, e
 	return spec.Stage.String(), unmet, nil
 }
 
-// Services are Talos's services, by id.
+// Services returns Talos's services, by id.
 func (c *Client) Services(ctx context.Context, address string) (map[string]cluster.Service, error) {
 	node, err := c.node(ctx, address)
 	if err != nil {
@@ -147,7 +147,7 @@ func (c *Client) Services(ctx context.Context, address string) (map[string]clust
 	return services, nil
 }
 
-// EtcdMembers are etcd's members as this node sees them.
+// EtcdMembers returns etcd's members as this node sees them.
 func (c *Client) EtcdMembers(ctx context.Context, address string) ([]cluster.EtcdMember, error) {
 	node, err := c.node(ctx, address)
 	if err != nil {
@@ -170,7 +170,7 @@ func (c *Client) EtcdMembers(ctx context.Context, address string) ([]cluster.Etc
 	return members, nil
 }
 
-// hostsOf are the hosts of URLs; what is no URL is left out.
+// hostsOf returns the hosts of URLs; what is no URL is left out.
 func hostsOf(urls []string) []string {
 	var hosts []string
 	for _, u := range urls {
@@ -182,7 +182,7 @@ func hostsOf(urls []string) []string {
 	return hosts
 }
 
-// StaticPods are the control plane pods of a node.
+// StaticPods returns the control plane pods of a node.
 func (c *Client) StaticPods(ctx context.Context, address string) ([]cluster.StaticPod, error) {
 	node, err := c.node(ctx, address)
 	if err != nil {
@@ -214,7 +214,7 @@ func podReady(status map[string]any) bool {
 	return false
 }
 
-// Kubeconfig is an admin's kubeconfig, made by a control plane.
+// Kubeconfig returns an administrator's kubeconfig, issued by a control plane.
 func (c *Client) Kubeconfig(ctx context.Context, address string) ([]byte, error) {
 	node, err := c.node(ctx, address)
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/internal/cluster"
 )
 
-// Image is the image of a component in the node's active configuration.
+// Image returns the image of a component in the node's active configuration.
 func (c *Client) Image(ctx context.Context, address string, component cluster.Component) (string, error) {
 	active, err := c.machineConfig(ctx, address)
 	if err != nil {
@@ -66,7 +66,7 @@ func (c *Client) SetImage(ctx context.Context, address string, component cluster
 	return nil
 }
 
-// Pull has the node pull a component's image ahead of its use, where its API can.
+// Pull pulls a component's image ahead of its use, where the node's API can.
 func (c *Client) Pull(ctx context.Context, address string, component cluster.Component, image string) error {
 	node, err := c.node(ctx, address)
 	if err != nil {
@@ -88,7 +88,7 @@ func (c *Client) Pull(ctx context.Context, address string, component cluster.Com
 	return nil
 }
 
-// machineConfig is the configuration that is in force on a node, every document of it.
+// machineConfig returns the active configuration of a node with all its documents.
 func (c *Client) machineConfig(ctx context.Context, address string) (machinery.Provider, error) {
 	node, err := c.node(ctx, address)
 	if err != nil {

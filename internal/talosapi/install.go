@@ -17,9 +17,9 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Upgrade has the node install an image and reboot into it. Talos 1.13 and newer do so in steps, by their
-// LifecycleService: report gets what the installer prints, and the error its last lines when it fails, after
-// which the node is as it was. Older ones do all of it by themselves, and say nothing of it.
+// Upgrade installs an image and reboots the node into it. Talos 1.13 and newer do so in two steps, through
+// their LifecycleService: report gets what the installer prints, and when it fails the error holds its last
+// lines and the node stays as it was. Older versions do both by themselves and report nothing.
 func (c *Client) Upgrade(ctx context.Context, address, image string, report func(string)) error {
 	node, err := c.node(ctx, address)
 	if err != nil {
@@ -44,7 +44,7 @@ func (c *Client) Upgrade(ctx context.Context, address, image string, report func
 	return nil
 }
 
-// NotInstalled is the error of an installer that ended without success: what runs on the node goes on to.
+// NotInstalled reports an installer that failed: the node keeps running what it ran before.
 type NotInstalled struct {
 	// Image is the installer's, Code what it ended with, and Said the last lines that it printed.
 	Image string
@@ -52,15 +52,15 @@ type NotInstalled struct {
 	Said  []string
 }
 
-// Error is what the installer said.
+// Error repeats what the installer printed last.
 func (e *NotInstalled) Error() string {
 	return fmt.Sprintf("installing %s ended with exit code %d: %s", e.Image, e.Code, strings.Join(e.Said, "; "))
 }
 
-// saidLines is how many of the installer's last lines an error repeats.
+// saidLines limits how many of the installer's last lines an error repeats.
 const saidLines = 3
 
-// install runs the installer, whose image is pulled before where it is not there yet. The error has the code
+// install runs the installer, and pulls its image first where that is missing. The error has the code
 // Unimplemented where the node has no LifecycleService.
 func install(ctx context.Context, node *client.Client, image string, report func(string)) error {
 	if err := pull(ctx, node, common.ContainerdNamespace_NS_SYSTEM, image); err != nil {
@@ -102,7 +102,7 @@ func install(ctx context.Context, node *client.Client, image string, report func
 	}
 }
 
-// lineReader makes lines of a text that comes in pieces.
+// lineReader splits a text that arrives in pieces into lines.
 type lineReader struct {
 	rest string
 	line func(string)
@@ -120,7 +120,7 @@ func (r *lineReader) add(piece string) {
 	}
 }
 
-// end takes what is left as a line.
+// end takes the rest as a line.
 func (r *lineReader) end() {
 	r.say(r.rest)
 	r.rest = ""
@@ -132,13 +132,13 @@ func (r *lineReader) say(line string) {
 	}
 }
 
-// containerd names the place on a node's disk where images are kept, of Kubernetes or of Talos itself. (Talos's
-// other containerd keeps them in memory, for machines without a disk yet.)
+// containerd names the image store of Kubernetes or of Talos itself on a node's disk. (Talos's other
+// containerd keeps images in memory, for machines without a disk yet.)
 func containerd(namespace common.ContainerdNamespace) *common.ContainerdInstance {
 	return &common.ContainerdInstance{Driver: common.ContainerDriver_CRI, Namespace: namespace}
 }
 
-// pull has the node pull an image by the ImageService of Talos 1.13, or the error has the code Unimplemented.
+// pull pulls an image through the ImageService of Talos 1.13; else the error has the code Unimplemented.
 func pull(ctx context.Context, node *client.Client, namespace common.ContainerdNamespace, image string) error {
 	stream, err := node.ImageClient.Pull(ctx, &machineapi.ImageServicePullRequest{
 		Containerd: containerd(namespace), ImageRef: image,

@@ -14,8 +14,8 @@ import (
 	"github.com/siderolabs/talos/pkg/machinery/resources/runtime"
 )
 
-// InMaintenance is nil when the machine at that address waits for its first configuration. Only then does
-// it answer somebody without a certificate; a configured one ends the connection.
+// InMaintenance returns nil when the machine at that address waits for its first configuration. Only then does
+// it answer a caller without a certificate; a configured one closes the connection.
 func InMaintenance(ctx context.Context, address string) error {
 	node, err := openUnconfigured(ctx, address)
 	if err != nil {
@@ -47,8 +47,8 @@ func openUnconfigured(ctx context.Context, address string) (*client.Client, erro
 	return node, nil
 }
 
-// Configure brings a machine that waits for its first configuration that configuration, as the provider
-// does: nobody can know such a machine's certificate.
+// Configure sends a machine in maintenance mode its first configuration, as the provider does: nobody can know
+// such a machine's certificate.
 func Configure(ctx context.Context, address, config string) error {
 	node, err := openUnconfigured(ctx, address)
 	if err != nil {

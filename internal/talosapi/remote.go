@@ -49,10 +49,10 @@ func NewRemote(talosconfig string, c cluster.Cluster) (*Remote, error) {
 // Close ends every connection.
 func (r *Remote) Close() error { return r.client.Close() }
 
-// Talos is the cluster's Talos API.
+// Talos returns the cluster's Talos API.
 func (r *Remote) Talos(context.Context) (cluster.Talos, error) { return r.client, nil }
 
-// Kubernetes is the cluster's Kubernetes API, at the cluster's endpoint.
+// Kubernetes returns the cluster's Kubernetes API, at the cluster's endpoint.
 func (r *Remote) Kubernetes(ctx context.Context) (kubernetes.Interface, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -72,7 +72,7 @@ func (r *Remote) Kubernetes(ctx context.Context) (kubernetes.Interface, error) {
 	return api, nil
 }
 
-// Objects is the same API for objects of any kind.
+// Objects returns a client of the same API for objects of any kind.
 func (r *Remote) Objects(ctx context.Context) (dynamic.Interface, meta.ResettableRESTMapper, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -96,8 +96,8 @@ func (r *Remote) Objects(ctx context.Context) (dynamic.Interface, meta.Resettabl
 	return r.objects, r.mapper, nil
 }
 
-// restConfig is how to reach the Kubernetes API, from the first control plane that says so. Call it
-// locked.
+// restConfig returns the Kubernetes credentials that the first answering control plane issues. The caller
+// holds the lock.
 func (r *Remote) restConfig(ctx context.Context) (*rest.Config, error) {
 	if r.config != nil {
 		return r.config, nil
@@ -118,7 +118,7 @@ func (r *Remote) restConfig(ctx context.Context) (*rest.Config, error) {
 	return nil, fmt.Errorf("no control plane gives access to Kubernetes: %w", errors.Join(errs...))
 }
 
-// Metrics are those of the API server that the cluster's endpoint leads to, in Prometheus's text format.
+// Metrics returns the metrics of the API server behind the cluster's endpoint, in Prometheus's text format.
 func (r *Remote) Metrics(ctx context.Context) ([]byte, error) {
 	api, err := r.Kubernetes(ctx)
 	if err != nil {
@@ -132,10 +132,11 @@ func (r *Remote) Metrics(ctx context.Context) ([]byte, error) {
 	return text, nil
 }
 
-// requestTimeout bounds one request to the Kubernetes API, repetitions included: longer than the cluster's
-// address takes to come up on another control plane.
+// requestTimeout bounds one request to the Kubernetes API, retries included. It is longer than the VIP takes
+// to move to another control plane.
 const requestTimeout = 90 * time.Second
 
+// RESTConfig reads a kubeconfig and adds the timeouts and retries of this package.
 func RESTConfig(kubeconfig []byte) (*rest.Config, error) {
 	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
 	if err != nil {

@@ -11,10 +11,9 @@ import (
 	"time"
 )
 
-// patientTransport repeats requests that meet nobody. When the control plane that holds the cluster's
-// address goes down, as each does in turn, the address is away for some seconds until another has it; and
-// an API server whose etcd elects a leader says so with an error. Requests that change something are
-// repeated, and those whose context asks for it; a look at the cluster's health shows what it meets.
+// retryTransport retries requests while the VIP moves or etcd elects a leader: when the control plane that
+// holds the VIP goes down, the address is away for some seconds. It retries requests that change something,
+// and reads whose context asks for it; a health check must see what it meets.
 type retryTransport struct {
 	next  http.RoundTripper
 	pause time.Duration
@@ -22,12 +21,12 @@ type retryTransport struct {
 
 type retryKey struct{}
 
-// patiently has requests repeated that only read.
+// WithRetry returns a context whose reads are retried too.
 func WithRetry(ctx context.Context) context.Context {
 	return context.WithValue(ctx, retryKey{}, true)
 }
 
-// RoundTrip sends the request until somebody answers it, or the request's time is up.
+// RoundTrip sends the request until the API answers it, or the request's time is up.
 func (t retryTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	patient := req.Context().Value(retryKey{}) != nil
 	again := (req.Method != http.MethodGet || patient) && (req.Body == nil || req.GetBody != nil)
@@ -58,7 +57,7 @@ func (t retryTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 }
 
-// nobodyThere says whether an answer means that the API is away for a moment.
+// unavailable reports whether an answer means that the API is away for a moment.
 func unavailable(res *http.Response, err error) bool {
 	if err != nil {
 		return !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)

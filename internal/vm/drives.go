@@ -17,10 +17,10 @@ const (
 	EmptyCD = "none"
 )
 
-// ARM says whether the image is for 64-bit ARM.
+// ARM reports whether the image is for 64-bit ARM.
 func ARM(img spec.Image) bool { return spec.Or(img.Arch, "amd64") == "arm64" }
 
-// CloudInitInterface is the drive of the cloud-init data.
+// CloudInitInterface returns the drive of the cloud-init data.
 func CloudInitInterface(img spec.Image) string {
 	if ARM(img) {
 		return "scsi30" // ARM machines have no IDE
@@ -29,8 +29,8 @@ func CloudInitInterface(img spec.Image) string {
 	return "ide2"
 }
 
-// BootOrder is the one that the node asks for. Else it puts the disk first: an installed Talos refuses to
-// run from its ISO and halts, while a blank disk lets the firmware go on to the CD.
+// BootOrder returns the order that the node asks for. By default the disk comes first: an installed Talos
+// refuses to boot from its installation medium.
 func BootOrder(n spec.NamedNode, img spec.Image) []string {
 	if len(n.BootOrder) > 0 {
 		return n.BootOrder
@@ -43,7 +43,7 @@ func BootOrder(n spec.NamedNode, img spec.Image) []string {
 	return order
 }
 
-// Chipset is the VM's machine type.
+// Chipset returns the VM's machine type.
 func Chipset(n spec.NamedNode, img spec.Image) string {
 	if ARM(img) {
 		return "virt"
@@ -55,7 +55,7 @@ func Chipset(n spec.NamedNode, img spec.Image) string {
 	return "pc"
 }
 
-// CPUType is the emulated CPU; an x86 one becomes the most capable one of an ARM machine.
+// CPUType returns the emulated CPU; for ARM an x86 type becomes the most capable ARM one.
 func CPUType(n spec.NamedNode, img spec.Image) string {
 	kind := spec.Or(n.CPUType, "x86-64-v2-AES")
 	if ARM(img) && strings.HasPrefix(kind, "x86-64") {
@@ -65,7 +65,7 @@ func CPUType(n spec.NamedNode, img spec.Image) string {
 	return kind
 }
 
-// KeptDisks are the data disks that outlive the VM, in the order of their slots.
+// KeptDisks returns the data disks that outlive the VM, in the order of their slots.
 func KeptDisks(n spec.NamedNode) []spec.DataDisk {
 	var kept []spec.DataDisk
 	for _, disk := range n.DataDisks() {
@@ -77,7 +77,7 @@ func KeptDisks(n spec.NamedNode) []spec.DataDisk {
 	return kept
 }
 
-// Limited says whether a disk's speed is limited. The provider knows no limit of zero.
+// Limited reports whether a disk's speed is limited. The provider knows no limit of zero.
 func Limited(d spec.Disk) bool {
 	if d.Speed == nil {
 		return false

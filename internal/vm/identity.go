@@ -46,7 +46,7 @@ type Identity struct {
 	System string `json:"system"`
 }
 
-// Disk is what of a disk cannot be edited at will.
+// Disk holds what of a disk cannot be edited freely.
 type Disk struct {
 	// Field of the node that describes it, "disks.longhorn".
 	Field string `json:"field"`
@@ -60,7 +60,7 @@ type Disk struct {
 	Limited bool `json:"limited,omitempty"`
 }
 
-// IdentityOf is the identity of a complete node's VM, built for the rebuild-th time.
+// IdentityOf returns the identity of a complete node's VM, built for the rebuild-th time.
 func IdentityOf(n spec.NamedNode, img spec.Image, rebuild int) Identity {
 	id := Identity{
 		Rebuild: rebuild,
@@ -106,7 +106,7 @@ func diskOf(field string, d spec.Disk) Disk {
 	}
 }
 
-// fixed is what keeps a VM from moving live.
+// fixed returns what keeps a VM from moving live.
 func fixed(n spec.NamedNode, img spec.Image) []string {
 	var reasons []string
 	if n.GPU != nil {
@@ -122,7 +122,8 @@ func fixed(n spec.NamedNode, img spec.Image) []string {
 	return reasons
 }
 
-// Replaced is what of the identity decides whether a VM is replaced, and who the node was to its cluster.
+// Replaced returns the part of the identity that decides whether a VM is replaced, and who the node was to its
+// cluster.
 func (id Identity) Replaced() Identity {
 	return Identity{
 		Rebuild: id.Rebuild, Host: id.Host, VMID: id.VMID, Migrate: id.Migrate, HA: id.HA,
@@ -130,7 +131,7 @@ func (id Identity) Replaced() Identity {
 	}
 }
 
-// Replaces says whether an edit from was to now replaces the VM, where it is permitted.
+// Replaces reports whether an edit from was to now replaces the VM, where it is permitted.
 func Replaces(was, now Identity) bool {
 	moves := was.Host != now.Host && !now.Migrate && !(was.HA && now.HA)
 

@@ -18,9 +18,6 @@ const (
 	fieldTPM  = "tpm"
 )
 
-// ReplaceFields are the fields whose edits replace a VM where the stack permits it.
-func ReplaceFields() []string { return []string{fieldHost, fieldVMID, fieldEFI, fieldTPM} }
-
 // Refuse records every edit from was to now that would replace the VM of the node without
 // permission, that would lose data, or that cannot be done. A rebuild that the user asked for brings
 // a new VM, and thus permits all that does not touch the disks which outlive it.
@@ -159,7 +156,7 @@ func (r refusal) disk(slot string, was Disk, disks map[string]Disk) {
 	}
 }
 
-// permitted says whether the stack lets an edit of the field replace the VM.
+// permitted reports whether the stack lets an edit of the field replace the VM.
 func (r refusal) permitted(field string) bool {
 	return slices.Contains(r.allowed, field) || slices.Contains(r.allowed, "*")
 }

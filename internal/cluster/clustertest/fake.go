@@ -22,10 +22,10 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/internal/cluster"
 )
 
-// errSilent is what a node that is off answers.
+// ErrUnreachable is what calls to a node that is off return.
 var ErrUnreachable = errors.New("connection refused")
 
-// node is one machine of the fake cluster.
+// Node is one machine of the fake cluster.
 type Node struct {
 	Unreachable bool
 	Version     string
@@ -51,7 +51,7 @@ type Node struct {
 	OnUpgrade func(n *Node, image string) error
 }
 
-// cluster is a cluster without machines: nodes by address, and a Kubernetes API in memory.
+// Fake is a cluster without machines: nodes by address, and a Kubernetes API in memory.
 type Fake struct {
 	mu          sync.Mutex
 	Nodes       map[string]*Node
@@ -72,7 +72,7 @@ type Fake struct {
 	BootstrapError error
 }
 
-// change does something to a node while others look.
+// Change changes a node while others look at it.
 func (c *Fake) Change(address string, f func(*Node)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -85,7 +85,7 @@ func (c *Fake) Kubernetes(context.Context) (kubernetes.Interface, error) {
 	return c.API, c.AccessError
 }
 
-// ask looks at a node that answers.
+// ask calls f with a node that answers.
 func ask[T any](ctx context.Context, c *Fake, address string, f func(*Node) T) (T, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -201,7 +201,7 @@ func (c *Fake) Bootstrap(ctx context.Context, address string) error {
 	return errors.Join(unreachable, err)
 }
 
-// forget takes a node out of etcd and out of the list of those that left.
+// forget takes a node out of etcd and records that it left.
 func (c *Fake) forget(address string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -276,16 +276,16 @@ func (c *Fake) Unconfigured(ctx context.Context, address string) bool {
 	return blank
 }
 
-// boot is a reboot into an image named "schematic:version".
+// Reboot boots an image named "schematic:version".
 func (n *Node) Reboot(image string) {
 	n.Schematic, n.Version, _ = strings.Cut(image, ":")
 	n.Boots++
 }
 
-// address of the i-th node, counted from 1.
+// Address returns the address of the i-th node, counted from 1.
 func Address(i int) string { return fmt.Sprintf("10.0.0.%d", i) }
 
-// described is a cluster of control planes and workers as the stack says it should be.
+// Describe returns a cluster of control planes and workers as the stack describes it.
 func Describe(planes, workers int) cluster.Cluster {
 	c := cluster.Cluster{Name: "test", KubeProxy: true, CoreDNS: true}
 	for i := range planes + workers {
@@ -298,7 +298,7 @@ func Describe(planes, workers int) cluster.Cluster {
 	return c
 }
 
-// healthy is a cluster that is as described.
+// Healthy returns a cluster that is as described.
 func Healthy(d cluster.Cluster, objects ...runtime.Object) *Fake {
 	c := &Fake{Nodes: map[string]*Node{}}
 	var members []cluster.EtcdMember
@@ -337,6 +337,7 @@ func Healthy(d cluster.Cluster, objects ...runtime.Object) *Fake {
 	return c
 }
 
+// KubernetesNode returns the Node of a member.
 func KubernetesNode(m cluster.Member, ready corev1.ConditionStatus) *corev1.Node {
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: m.Hostname},
