@@ -19,6 +19,7 @@ const usage = `The lab is a site without hardware: unmodified programs talk to i
                             run COMMAND with the lab as its environment; starts the lab when it does not run
   lab status [--json]       hosts, VMs, nodes and clusters
   lab trace [--json]        every operation with its start and duration
+  lab timeline [DURATION]   an SVG of what happened, or of what ended in the last DURATION (10m)
   lab fault kinds           what can be made to go wrong
   lab fault add KIND [KEY=VALUE …]
                             make it go wrong
@@ -73,6 +74,8 @@ func run(args []string) error {
 		return printStatus(o)
 	case "trace":
 		return printTrace(o)
+	case "timeline":
+		return printTimeline(o, rest)
 	case "fault":
 		return faults(o, rest)
 	case "stop":
