@@ -26,7 +26,7 @@ var shipped = map[string]string{
 // stands as secure in the text is the secret itself.
 func source(t testing.TB, text string) stack.Source {
 	t.Helper()
-	s, err := stack.SourceOf("test", []byte(text), func(secure string) string { return secure })
+	s, err := stack.SourceOf("test", []byte(text), func(_, secure string) string { return secure })
 	require.NoError(t, err)
 
 	return s

@@ -6,13 +6,16 @@ package stack
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
-	"go.yaml.in/yaml/v3"
+	"gopkg.in/yaml.v3"
+
+	"github.com/talos-proxmox/talos-proxmox/internal/check"
 )
 
-// SourceOf reads the text of a stack file without Pulumi. What is written secure is given to open, whose
-// result stands in its place.
-func SourceOf(name string, text []byte, open func(secure string) string) (Source, error) {
+// SourceOf reads the text of a stack file without Pulumi. What is written secure is replaced by what open
+// returns for its path, such as "proxmox.apiToken", and its encrypted text.
+func SourceOf(name string, text []byte, open func(path, secure string) string) (Source, error) {
 	var file struct {
 		Config map[string]any `yaml:"config"`
 	}
@@ -21,7 +24,8 @@ func SourceOf(name string, text []byte, open func(secure string) string) (Source
 	}
 	s := Source{Stack: name, Values: map[string]string{}}
 	for key, value := range file.Config {
-		plain, secret := opened(value, open)
+		_, path, _ := strings.Cut(key, ":")
+		plain, secret := opened(path, value, open)
 		if secret {
 			s.SecretKeys = append(s.SecretKeys, key)
 		}
@@ -40,24 +44,24 @@ func SourceOf(name string, text []byte, open func(secure string) string) (Source
 	return s, nil
 }
 
-// opened opens every secure value, and reports whether there was one.
-func opened(v any, open func(string) string) (plain any, secret bool) {
+// opened opens every secure value below a path, and reports whether there was one.
+func opened(path string, v any, open func(path, secure string) string) (plain any, secret bool) {
 	switch v := v.(type) {
 	case map[string]any:
 		if s, ok := v["secure"].(string); ok && len(v) == 1 {
-			return open(s), true
+			return open(path, s), true
 		}
 		out := map[string]any{}
 		for key, value := range v {
-			below, found := opened(value, open)
+			below, found := opened(check.Key(path, key), value, open)
 			out[key], secret = below, secret || found
 		}
 
 		return out, secret
 	case []any:
 		out := make([]any, 0, len(v))
-		for _, value := range v {
-			below, found := opened(value, open)
+		for i, value := range v {
+			below, found := opened(check.Index(path, i), value, open)
 			out, secret = append(out, below), secret || found
 		}
 

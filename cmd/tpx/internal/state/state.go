@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-package main
+// Package state reads the clusters of a stack out of its exported state.
+package state
 
 import (
 	"encoding/json"
@@ -11,20 +12,24 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/talos-proxmox/talos-proxmox/components"
 	"github.com/talos-proxmox/talos-proxmox/internal/cluster"
 	"github.com/talos-proxmox/talos-proxmox/internal/health"
 )
 
-// clusterState holds what a state records of a cluster.
-type clusterState struct {
+// Cluster is what a state says of a cluster.
+type Cluster struct {
 	cluster.Cluster
 
-	talosconfig string
-	nodes       []health.Expected
+	// Talosconfig and Kubeconfig are an administrator's. Secret.
+	Talosconfig, Kubeconfig string
+	// Nodes says what the nodes are supposed to be.
+	Nodes []health.Expected
 }
 
-// resource decodes a resource of a state.
+// ClusterType is the type of the component that a cluster is.
+const ClusterType = "talos-proxmox:components:TalosCluster"
+
+// resource is a resource of a state.
 type resource struct {
 	URN     string         `json:"urn"`
 	Type    string         `json:"type"`
@@ -38,8 +43,8 @@ const (
 	applyType = "talos:machine/configurationApply:ConfigurationApply"
 )
 
-// readState finds the clusters of an exported state, in the order of their names.
-func readState(exported []byte) ([]clusterState, error) {
+// Read returns the clusters of an exported state, in the order of their names.
+func Read(exported []byte) ([]Cluster, error) {
 	var state struct {
 		Deployment struct {
 			Resources []resource `json:"resources"`
@@ -54,9 +59,9 @@ func readState(exported []byte) ([]clusterState, error) {
 			at[r.Type+"::"+r.URN[strings.LastIndex(r.URN, "::")+2:]] = r
 		}
 	}
-	var found []clusterState
+	var found []Cluster
 	for _, key := range slices.Sorted(maps.Keys(at)) {
-		name, ok := strings.CutPrefix(key, components.TalosClusterType+"::")
+		name, ok := strings.CutPrefix(key, ClusterType+"::")
 		if !ok {
 			continue
 		}
@@ -74,10 +79,11 @@ func readState(exported []byte) ([]clusterState, error) {
 }
 
 // readCluster finds what belongs to one cluster: its components name their resources after it.
-func readCluster(name string, at map[string]resource) (clusterState, error) {
-	c := clusterState{Cluster: cluster.Cluster{Name: name}}
-	c.talosconfig, _ = plain(at[components.TalosClusterType+"::"+name].Outputs["talosconfig"]).(string)
-	if c.talosconfig == "" {
+func readCluster(name string, at map[string]resource) (Cluster, error) {
+	c := Cluster{Cluster: cluster.Cluster{Name: name}}
+	c.Talosconfig, _ = plain(at[ClusterType+"::"+name].Outputs["talosconfig"]).(string)
+	c.Kubeconfig, _ = plain(at[ClusterType+"::"+name].Outputs["kubeconfig"]).(string)
+	if c.Talosconfig == "" {
 		return c, errors.New("the state has no talosconfig: no up has ended well yet")
 	}
 	kubernetes := text(at[stashType+"::"+name+"-kubernetes"].Inputs, "kubernetes")
@@ -94,7 +100,7 @@ func readCluster(name string, at map[string]resource) (clusterState, error) {
 		if !ok {
 			return c, fmt.Errorf("the state has no configuration of node %q in plain: export it with --show-secrets", node)
 		}
-		c.nodes = append(c.nodes, health.Expected{
+		c.Nodes = append(c.Nodes, health.Expected{
 			Member: m, Image: cluster.Image{Version: text(version, "talos"), Schematic: text(version, "schematic")},
 			Configuration: []byte(config), Kubernetes: kubernetes,
 		})

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-package main
+package images
 
 import (
 	"bytes"
@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/talos-proxmox/talos-proxmox/cmd/tpx/internal/pulumi"
 	"github.com/talos-proxmox/talos-proxmox/internal/airgap"
 	"github.com/talos-proxmox/talos-proxmox/internal/manifests"
 	"github.com/talos-proxmox/talos-proxmox/spec"
@@ -22,7 +23,7 @@ import (
 // labCharts takes archives from those that the lab serves.
 func labCharts(t *testing.T) manifests.Cache {
 	t.Helper()
-	built := filepath.Join("..", "..", "bin", "charts")
+	built := filepath.Join("..", "..", "..", "..", "bin", "charts")
 	if _, err := os.Stat(built); err != nil {
 		t.Skip("NOT TESTED: the lab's charts are not built: run make tools")
 	}
@@ -36,7 +37,9 @@ func labCharts(t *testing.T) manifests.Cache {
 
 func TestProductionPullsThroughItsMirrors(t *testing.T) {
 	t.Parallel()
-	pulls, notes, err := list(context.Background(), filepath.Join("..", ".."), "prod", labCharts(t))
+	project, err := pulumi.FindProject(".")
+	require.NoError(t, err)
+	pulls, notes, err := List(context.Background(), project, pulumi.CLI{Stack: "prod"}, labCharts(t))
 	require.NoError(t, err)
 	from := map[string][]string{}
 	for _, p := range pulls {
@@ -57,9 +60,9 @@ func TestProductionPullsThroughItsMirrors(t *testing.T) {
 	assert.False(t, names["harbor.example.com/gh/siderolabs/flannel:v0.27.4"], "no flannel beside Cilium")
 }
 
-func TestAStackMustBeNamed(t *testing.T) {
+func TestAStackWithoutFileIsNamed(t *testing.T) {
 	t.Parallel()
-	assert.EqualError(t, run(context.Background(), ".", "", false, &bytes.Buffer{}), "name a stack: go run ./cmd/images STACK")
-	err := run(context.Background(), t.TempDir(), "gone", false, &bytes.Buffer{})
+	project := pulumi.Project{Dir: t.TempDir(), Name: "mine"}
+	err := Run(context.Background(), project, pulumi.CLI{Stack: "gone"}, false, &bytes.Buffer{})
 	assert.ErrorIs(t, err, os.ErrNotExist)
 }

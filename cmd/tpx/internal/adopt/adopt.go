@@ -1,49 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-// Command adopt hands the VMs of a cluster that already runs to a stack whose state does not know them, so
+// Package adopt hands the VMs of a cluster that already runs to a stack whose state does not know them, so
 // that the stack's up takes them as they are instead of making them. It looks at every VM that up would
 // make: one that is there already, with the id, host, name, MAC addresses and disks that the stack says, is
 // written into the state; one that is not there is left to up; one that is another than the stack says is
 // refused, before anything is written. Nothing in Proxmox VE changes.
-//
-//	go run ./cmd/adopt [-dir DIRECTORY] [-config-file FILE] STACK
-package main
+package adopt
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 
+	"github.com/talos-proxmox/talos-proxmox/cmd/tpx/internal/pulumi"
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
 	"github.com/talos-proxmox/talos-proxmox/internal/proxmox"
 )
 
-func main() {
-	dir := flag.String("dir", ".", "the project directory")
-	file := flag.String("config-file", "", "the stack file; Pulumi.<stack>.yaml when empty")
-	name := flag.String("stack", "", "the stack")
-	flag.Parse()
-	if *name == "" {
-		*name = flag.Arg(0)
-	}
-	if *name == "" {
-		fmt.Fprintln(os.Stderr, "adopt: name a stack: go run ./cmd/adopt STACK")
-		os.Exit(1)
-	}
-	if err := run(context.Background(), engine{dir: *dir, stack: *name, file: *file}, os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "adopt:", err)
-		os.Exit(1)
-	}
-}
-
-// run writes the stack's VMs that are there already into its state.
-func run(ctx context.Context, e engine, out io.Writer) error {
+// Run writes the stack's VMs that are there already into its state.
+func Run(ctx context.Context, project pulumi.Project, cli pulumi.CLI, out io.Writer) error {
+	e := engine{project: project, cli: cli}
 	plan, err := e.plan(ctx)
 	if err != nil {
 		return err
@@ -107,7 +88,7 @@ func (e engine) importAll(ctx context.Context, p provider, found []planned) erro
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		return fmt.Errorf("writing what to import: %w", err)
 	}
-	if _, err := e.output(ctx, "import", "--file", file, "--yes", "--skip-preview", "--generate-code=false", "--protect=false"); err != nil {
+	if _, err := e.cli.Run(ctx, "import", "--file", file, "--yes", "--skip-preview", "--generate-code=false", "--protect=false"); err != nil {
 		return err
 	}
 	// What the VMs are really like: the next preview shows every difference.
@@ -115,7 +96,7 @@ func (e engine) importAll(ctx context.Context, p provider, found []planned) erro
 	for _, m := range found {
 		refresh = append(refresh, "--target", m.urn)
 	}
-	_, err = e.output(ctx, "refresh", refresh...)
+	_, err = e.cli.Run(ctx, "refresh", refresh...)
 
 	return err
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-package main
+package adopt
 
 import (
 	"encoding/json"
@@ -121,20 +121,20 @@ func TestTheStateGetsWhatTheStackSays(t *testing.T) {
 func TestTheAPIIsAskedAsTheStackSays(t *testing.T) {
 	for _, name := range []string{"ENDPOINT", "API_TOKEN", "USERNAME", "PASSWORD"} {
 		t.Setenv("PROXMOX_VE_"+name, "")
+		t.Setenv("PM_VE_"+name, "")
 	}
-	access, err := readAccess([]byte(`{"talos-proxmox:proxmox": {"secret": true, "objectValue": {},
-		"value": "{\"endpoint\": \"https://pve\", \"apiToken\": \"t=1\", \"insecure\": true}"}}`))
+	access, err := readAccess(`{"endpoint": "https://pve", "apiToken": "t=1", "insecure": true}`)
 	require.NoError(t, err)
 	assert.Equal(t, proxmox.Access{Endpoint: "https://pve", Token: "t=1", Insecure: true}, access)
-	assert.Equal(t, []string{"PROXMOX_VE_API_TOKEN=t=1"}, engine{}.with(access).env)
+	assert.Equal(t, []string{"PROXMOX_VE_API_TOKEN=t=1"}, engine{}.with(access).cli.Env)
 
-	t.Setenv("PROXMOX_VE_ENDPOINT", "https://other")
+	t.Setenv("PM_VE_ENDPOINT", "https://other")
 	t.Setenv("PROXMOX_VE_PASSWORD", "p")
 	t.Setenv("PROXMOX_VE_USERNAME", "u@pam")
-	access, err = readAccess([]byte(`{}`))
+	access, err = readAccess("")
 	require.NoError(t, err)
 	assert.Equal(t, proxmox.Access{Endpoint: "https://other", Username: "u@pam", Password: "p"}, access)
 
-	_, err = readAccess([]byte(`{"talos-proxmox:proxmox": {"value": "hush"}}`))
+	_, err = readAccess("hush")
 	assert.EqualError(t, err, "reading the stack's configuration: proxmox is no block")
 }

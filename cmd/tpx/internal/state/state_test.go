@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-package main
+package state
 
 import (
 	"encoding/json"
@@ -54,13 +54,13 @@ func exported(t *testing.T, configuration any) []byte {
 func TestReadState(t *testing.T) {
 	t.Parallel()
 
-	clusters, err := readState(exported(t, secret(t, "machine: {}")))
+	clusters, err := Read(exported(t, secret(t, "machine: {}")))
 	require.NoError(t, err)
 
 	node := cluster.Member{Name: "ctrl-00", Hostname: "zero", Address: "10.0.0.1", ControlPlane: true}
-	assert.Equal(t, []clusterState{{
-		Cluster: cluster.Cluster{Name: "blue", Members: []cluster.Member{node}}, talosconfig: "the talosconfig",
-		nodes: []health.Expected{{
+	assert.Equal(t, []Cluster{{
+		Cluster: cluster.Cluster{Name: "blue", Members: []cluster.Member{node}}, Talosconfig: "the talosconfig",
+		Nodes: []health.Expected{{
 			Member: node, Image: cluster.Image{Version: "v1.12.4", Schematic: "abc"},
 			Configuration: []byte("machine: {}"), Kubernetes: "v1.35.0",
 		}},
@@ -70,8 +70,8 @@ func TestReadState(t *testing.T) {
 func TestReadStateThatTellsTooLittle(t *testing.T) {
 	t.Parallel()
 
-	_, err := readState([]byte(`{"deployment": {}}`))
+	_, err := Read([]byte(`{"deployment": {}}`))
 	require.EqualError(t, err, "the state has no cluster: was the stack ever up?")
-	_, err = readState(exported(t, map[string]any{secretMark: secretSig, "ciphertext": "v1:abc"}))
+	_, err = Read(exported(t, map[string]any{secretMark: secretSig, "ciphertext": "v1:abc"}))
 	require.EqualError(t, err, `cluster "blue": the state has no configuration of node "ctrl-00" in plain: export it with --show-secrets`)
 }

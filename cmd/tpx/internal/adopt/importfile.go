@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-package main
+package adopt
 
 import (
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
-
-	"github.com/talos-proxmox/talos-proxmox/components"
 )
 
-// hidden replaces a secret in what Pulumi prints.
+// NodeType is the type of the component that a node is.
+const NodeType = "talos-proxmox:components:ProxmoxNode"
+
+// hidden stands in what Pulumi prints for a secret.
 const hidden = "[secret]"
 
 // provider names the provider that manages the VMs.
@@ -62,7 +63,7 @@ func importFile(p provider, found []planned) map[string]any {
 	for _, m := range found {
 		node := lastOf(m.parent)
 		resources = append(resources, map[string]any{
-			"type": components.ProxmoxNodeType, "name": node, "logicalName": node, "component": true,
+			"type": NodeType, "name": node, "logicalName": node, "component": true,
 		}, map[string]any{
 			"type": machineType, "name": lastOf(m.urn), "logicalName": lastOf(m.urn),
 			"id": fmt.Sprint(m.id()), "parent": node, "provider": name,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-package main
+package charts
 
 import (
 	"bytes"
@@ -19,13 +19,15 @@ import (
 	"github.com/stretchr/testify/require"
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chartutil"
+
+	"github.com/talos-proxmox/talos-proxmox/cmd/tpx/internal/pulumi"
 )
 
 // stackWith is the project's dev stack with a chart of that repository at day 0.
 func stackWith(t *testing.T, repository string) string {
 	t.Helper()
 	dir := t.TempDir()
-	text, err := os.ReadFile(filepath.Join("..", "..", "Pulumi.dev.yaml"))
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "Pulumi.dev.yaml"))
 	require.NoError(t, err)
 	lines, skipping := []string{}, false
 	for _, line := range strings.Split(string(text), "\n") {
@@ -59,15 +61,16 @@ func TestChartsAreFetchedOnceAndTheirDigestsPinned(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	dir := stackWith(t, server.URL)
+	project := pulumi.Project{Dir: dir, Name: "talos-proxmox"}
 	digest := fmt.Sprintf("sha256:%x", sha256.Sum256(archive))
 	for _, note := range []string{" (now in charts.lock.yaml)", ""} {
 		var out bytes.Buffer
-		require.NoError(t, run(context.Background(), dir, nil, &out))
+		require.NoError(t, Run(context.Background(), project, nil, &out))
 		assert.Equal(t, "greeter 1.2.3 "+digest+note+"\n", out.String())
 		server.Close()
 	}
 	locked, err := os.ReadFile(filepath.Join(dir, "charts.lock.yaml"))
 	require.NoError(t, err)
 	assert.Contains(t, string(locked), server.URL+":\n  greeter-1.2.3: "+digest+"\n")
-	assert.ErrorIs(t, run(context.Background(), dir, []string{"gone"}, &bytes.Buffer{}), os.ErrNotExist)
+	assert.ErrorIs(t, Run(context.Background(), project, []string{"gone"}, &bytes.Buffer{}), os.ErrNotExist)
 }

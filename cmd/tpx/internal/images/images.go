@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-// Command images lists every image and URL that a stack will ever pull: who pulls it, its name, and
-// where it comes from once the stack's mirrors are applied. What lies outside the mirrors is marked.
-//
-//	go run ./cmd/images [-dir DIRECTORY] [-check] STACK
-package main
+// Package images lists every image and URL that a stack will ever pull.
+package images
 
 import (
 	"context"
-	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -18,33 +13,17 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/talos-proxmox/talos-proxmox/cmd/internal/stackfile"
+	"github.com/talos-proxmox/talos-proxmox/cmd/tpx/internal/pulumi"
+	"github.com/talos-proxmox/talos-proxmox/cmd/tpx/internal/stackfile"
 	"github.com/talos-proxmox/talos-proxmox/internal/airgap"
 	"github.com/talos-proxmox/talos-proxmox/internal/gitops"
 	"github.com/talos-proxmox/talos-proxmox/internal/manifests"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-func main() {
-	dir := flag.String("dir", ".", "the project directory")
-	strict := flag.Bool("check", false, "fail when nodes or hosts pull from outside the stack's mirrors")
-	name := flag.String("stack", "", "the stack")
-	flag.Parse()
-	if *name == "" {
-		*name = flag.Arg(0)
-	}
-	if err := run(context.Background(), *dir, *name, *strict, os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "images:", err)
-		os.Exit(1)
-	}
-}
-
-// run prints the list.
-func run(ctx context.Context, dir, name string, strict bool, out io.Writer) error {
-	if name == "" {
-		return errors.New("name a stack: go run ./cmd/images STACK")
-	}
-	pulls, notes, err := list(ctx, dir, name, stackfile.Cache(dir))
+// Run prints the list. With check it fails when nodes or hosts pull from outside the stack's mirrors.
+func Run(ctx context.Context, p pulumi.Project, cli pulumi.CLI, check bool, out io.Writer) error {
+	pulls, notes, err := List(ctx, p, cli, stackfile.Cache(p.Dir))
 	if err != nil {
 		return err
 	}
@@ -67,24 +46,25 @@ func run(ctx context.Context, dir, name string, strict bool, out io.Writer) erro
 	for _, n := range notes {
 		fmt.Fprintln(out, "note:", n)
 	}
-	if strict && outside > 0 {
-		return fmt.Errorf("nodes and hosts of stack %s pull %d things from outside its mirrors", name, outside)
+	if check && outside > 0 {
+		return fmt.Errorf("nodes and hosts of stack %s pull %d things from outside its mirrors", cli.Stack, outside)
 	}
 
 	return nil
 }
 
-// list makes the list of a stack; its charts must be in the cache, or be fetched.
-func list(ctx context.Context, dir, name string, charts manifests.Cache) ([]airgap.Pull, []string, error) {
-	s, err := stackfile.Load(dir, name)
+// List returns what a stack pulls, and notes; its charts must be in the cache, or be fetched.
+func List(ctx context.Context, p pulumi.Project, cli pulumi.CLI, charts manifests.Cache) ([]airgap.Pull, []string, error) {
+	name := cli.Stack
+	s, opened, err := stackfile.Load(ctx, p, cli)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, opened.Explain(err)
 	}
 	cfg, err := gitops.DayZero(s.Config)
 	if err != nil {
 		return nil, nil, fmt.Errorf("stack %s: %w", name, err)
 	}
-	readFile := func(path string) ([]byte, error) { return os.ReadFile(filepath.Join(dir, path)) }
+	readFile := func(path string) ([]byte, error) { return os.ReadFile(filepath.Join(p.Dir, path)) }
 	day := manifests.Input{Config: cfg, Charts: charts, ReadFile: readFile}
 	if cfg.UsesCilium() {
 		// Their contents do not matter here.

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package adopt
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/talos-proxmox/talos-proxmox/cmd/tpx/internal/pulumi"
+	"github.com/talos-proxmox/talos-proxmox/cmd/tpx/internal/stackfile"
+	"github.com/talos-proxmox/talos-proxmox/internal/proxmox"
+)
+
+// engine is Pulumi, on one stack.
+type engine struct {
+	project pulumi.Project
+	cli     pulumi.CLI
+}
+
+// plan is what an up would do.
+func (e engine) plan(ctx context.Context) (plan, error) {
+	text, err := e.cli.Run(ctx, "preview", "--json", "--show-sames")
+	if err != nil {
+		return plan{}, err
+	}
+
+	return readPlan(text)
+}
+
+// access is how the stack's provider reaches the API: as the stack says it, else the environment. Pulumi
+// hides secrets in a preview; only the stack's configuration can be had with them.
+func (e engine) access(ctx context.Context) (proxmox.Access, error) {
+	source, err := stackfile.Open(ctx, e.project, e.cli)
+	if err != nil {
+		return proxmox.Access{}, err //nolint:wrapcheck // names the command
+	}
+
+	return readAccess(source.Values[e.project.Name+":proxmox"])
+}
+
+// readAccess reads the stack's block proxmox, empty where there is none; the environment gives the rest,
+// by the names that the provider reads.
+func readAccess(block string) (proxmox.Access, error) {
+	var said struct {
+		Endpoint string `json:"endpoint"`
+		Token    string `json:"apiToken"`
+		Username string `json:"username"`
+		Password string `json:"password"`
+		Insecure bool   `json:"insecure"`
+	}
+	if block != "" {
+		if err := json.Unmarshal([]byte(block), &said); err != nil {
+			return proxmox.Access{}, errors.New("reading the stack's configuration: proxmox is no block") // the cause may quote it
+		}
+	}
+	env := func(name string) string { return cmp.Or(os.Getenv("PROXMOX_VE_"+name), os.Getenv("PM_VE_"+name)) }
+
+	return proxmox.Access{
+		Endpoint: cmp.Or(said.Endpoint, env("ENDPOINT")), Insecure: said.Insecure,
+		Token:    cmp.Or(said.Token, env("API_TOKEN")),
+		Username: cmp.Or(said.Username, env("USERNAME")),
+		Password: cmp.Or(said.Password, env("PASSWORD")),
+	}, nil
+}
+
+// with returns the engine whose providers find these credentials in their environment, so that they need
+// not be written anywhere.
+func (e engine) with(a proxmox.Access) engine {
+	e.cli.Env = []string{
+		"PROXMOX_VE_API_TOKEN=" + a.Token, "PROXMOX_VE_USERNAME=" + a.Username, "PROXMOX_VE_PASSWORD=" + a.Password,
+	}
+	e.cli.Env = slices.DeleteFunc(e.cli.Env, func(kv string) bool { return strings.HasSuffix(kv, "=") })
+
+	return e
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package stackfile
+
+import (
+	"crypto/ed25519"
+	"encoding/pem"
+	"strings"
+	"time"
+
+	"filippo.io/age"
+	"github.com/siderolabs/talos/pkg/machinery/config/generate/secrets"
+	"golang.org/x/crypto/ssh"
+	"gopkg.in/yaml.v3"
+)
+
+// Closed stands where the file has a value that is closed and of which the rules ask no form.
+const Closed = "closed"
+
+// standInToken has the form of a token of Proxmox VE.
+const standInToken = "stand@in!closed=00000000-0000-0000-0000-000000000000" //nolint:gosec // G101: nobody's
+
+// StandIn returns something in the form that the rules ask for at the path of a closed value.
+func StandIn(path, _ string) string {
+	made, err := standIn(path)
+	if err != nil {
+		return Closed
+	}
+
+	return made
+}
+
+func standIn(path string) (string, error) {
+	switch {
+	case path == "proxmox.apiToken":
+		return standInToken, nil
+	case strings.HasSuffix(path, ".privateKey"):
+		return standInSSHKey()
+	case strings.HasSuffix(path, ".ageKey"):
+		made, err := age.GenerateX25519Identity()
+		if err != nil {
+			return "", err //nolint:wrapcheck // not told
+		}
+
+		return made.String(), nil
+	case path == "cluster.secretsBundle":
+		return standInBundle()
+	default:
+		return Closed, nil
+	}
+}
+
+func standInSSHKey() (string, error) {
+	_, key, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		return "", err //nolint:wrapcheck // not told
+	}
+	block, err := ssh.MarshalPrivateKey(key, Closed)
+	if err != nil {
+		return "", err //nolint:wrapcheck // not told
+	}
+
+	return string(pem.EncodeToMemory(block)), nil
+}
+
+func standInBundle() (string, error) {
+	bundle, err := secrets.NewBundle(secrets.NewFixedClock(time.Now()), nil)
+	if err != nil {
+		return "", err //nolint:wrapcheck // not told
+	}
+	text, err := yaml.Marshal(bundle)
+
+	return string(text), err //nolint:wrapcheck // not told
+}
