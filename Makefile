@@ -82,6 +82,10 @@ bin/program: $(PROGRAM_SOURCES) hack/build.sh
 	@# Pulumi's Go host asks Go about every module in go.mod, those too that only other systems need.
 	@go list -m -json $$(sed -n 's/^\t\([^ ]*\) v.*/\1/p' go.mod) >/dev/null || echo "program: some modules are unknown; pulumi will say so too, and it does no harm"
 
+TPX_SOURCES := $(shell find cmd/tpx stack spec internal -name '*.go' 2>/dev/null) go.mod
+bin/tpx: $(TPX_SOURCES)
+	@mkdir -p bin && go build -o $@ ./cmd/tpx
+
 .PHONY: up
 up: tools ## pulumi up of STACK (dev) in the lab
 	@hack/select.sh $(STACK)
@@ -101,15 +105,17 @@ refresh: tools ## pulumi refresh of STACK
 destroy: tools ## pulumi destroy of STACK
 	$(LAB) pulumi destroy --stack $(STACK) --yes $(ARGS)
 
+# These run wherever pulumi is logged in to; in the lab, put `bin/lab exec --` before `make`. A Pulumi CLI on
+# PATH comes before the one that was built here.
+TPX := PATH="$$PATH:$(CURDIR)/bin" bin/tpx
+
 .PHONY: drift
-drift: tools ## name what was changed by hand on the nodes of STACK; exit code 1 when anything was
-	@go build -o bin/drift ./cmd/drift
-	@$(LAB) bin/drift -stack $(STACK) $(ARGS)
+drift: bin/tpx ## name what was changed by hand on the nodes of STACK; tpx ends with 1 when anything was
+	@$(TPX) drift $(STACK) $(ARGS)
 
 .PHONY: adopt
-adopt: tools ## hand the VMs of a cluster that runs already to STACK, whose state does not know them
-	@go build -o bin/adopt ./cmd/adopt
-	@$(LAB) bin/adopt -stack $(STACK) $(ARGS)
+adopt: bin/tpx ## hand the VMs of a cluster that runs already to STACK, whose state does not know them
+	@$(TPX) adopt $(STACK) $(ARGS)
 
 .PHONY: stop
 stop: ## stop the lab; its site stays on disk
@@ -132,12 +138,12 @@ test-unit: ## run the tests that need no tools
 	@go test $$(go list ./... | grep -v /tests) $(ARGS)
 
 .PHONY: charts
-charts: ## fill .cache/charts with the stacks' charts, and pin their digests in charts.lock.yaml
-	@go run ./cmd/charts $(ARGS)
+charts: bin/tpx ## fill .cache/charts with the stacks' charts, and pin their digests in charts.lock.yaml
+	@$(TPX) charts $(ARGS)
 
 .PHONY: images
-images: ## list every image and URL that STACK will ever pull
-	@go run ./cmd/images -stack $(STACK) $(ARGS)
+images: bin/tpx ## list every image and URL that STACK will ever pull
+	@$(TPX) images $(STACK) $(ARGS)
 
 .PHONY: bench
 bench: tools ## measure previews and ups in the lab by number of nodes: SIZES=1,6,33,103; SVG=FILE draws it

@@ -48,7 +48,7 @@ func (l *Lab) Exec(dir, name string, args ...string) Result {
 	cmd := l.Command(dir, name, args...)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 
-	files := env.RememberStackFiles(dir)
+	files := env.RememberStackFiles(dir, args)
 	defer files.ForgetSalt()
 
 	err := cmd.Run()

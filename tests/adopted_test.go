@@ -55,13 +55,13 @@ func (s *site) adopts() {
 	}
 
 	s.create("small")
-	adopt := s.build("cmd/adopt")
-	stranger := s.try(adopt, "-stack", "small", "-config-file", adopted("cp-3: {role", "cp-4: {role"))
+	tpx := s.build("cmd/tpx")
+	stranger := s.try(tpx, "adopt", "small", "--config-file", adopted("cp-3: {role", "cp-4: {role"))
 	assert.NotZero(t, stranger.code)
 	assert.Contains(t, stranger.all(), `nodes.cp-4.vmId: VM 303 is named "cp-3", not "cp-4": give the node's own VM, or rename that VM`)
 
 	file := adopted()
-	taken := s.must(adopt, "-stack", "small", "-config-file", file)
+	taken := s.must(tpx, "adopt", "small", "--config-file", file)
 	require.Equal(t, "VM 301 of cp-1 is adopted\nVM 302 of cp-2 is adopted\nVM 303 of cp-3 is adopted\n", taken.stdout)
 	token := s.must("printenv", "PROXMOX_VE_API_TOKEN").stdout
 	assert.NotContains(t, s.must("pulumi", "stack", "export", "--stack", "small").stdout, strings.TrimSpace(token))

@@ -75,11 +75,11 @@ func TestProgramKnowsNoLab(t *testing.T) {
 	}
 }
 
-// TestCommandsWithoutStateLinkNoPulumi holds that what only reads a stack file builds in seconds.
-func TestCommandsWithoutStateLinkNoPulumi(t *testing.T) {
+// TestToolLinksNoPulumi holds that tpx builds quickly: it runs the Pulumi CLI instead.
+func TestToolLinksNoPulumi(t *testing.T) {
 	t.Parallel()
 
-	for _, pattern := range []string{"cmd/charts", "cmd/images", "internal/gitops"} {
+	for _, pattern := range []string{"cmd/tpx", "internal/gitops"} {
 		for pkg, deps := range list(t, pattern, `{{.ImportPath}} {{join .Deps " "}}`) {
 			for _, dep := range deps {
 				assert.Falsef(t, strings.HasPrefix(dep, "github.com/pulumi/"), "%s must not pull in %s", pkg, dep)

@@ -27,7 +27,30 @@ func TestNewcomersFirstCommands(t *testing.T) {
 	s.must("pulumi", "preview", "--stack", "dev", "--expect-no-changes", "--non-interactive")
 	s.must("pulumi", "destroy", "--stack", "dev", "--yes", "--skip-preview", "--non-interactive")
 	assert.Empty(t, s.status().VMs)
+	s.create("prod")
+	s.must("pulumi", "preview", "--stack", "prod", "--non-interactive")
+	s.create("homelab")
+	s.must("pulumi", "preview", "--stack", "homelab", "--config-file", filepath.Join("examples", "homelab", "Pulumi.homelab.yaml"), "--non-interactive")
 	assert.Equal(t, before, s.inRepository(), "the lab leaves the repository's files as they were")
+}
+
+// TestShippedStackFilesAreNobodysOwn holds that a copy of a stack file asks for no passphrase that its new
+// owner does not have, and finds its schema wherever it lies.
+func TestShippedStackFilesAreNobodysOwn(t *testing.T) {
+	t.Parallel()
+
+	cmd := exec.CommandContext(t.Context(), "git", "ls-files", "*Pulumi.*.yaml")
+	cmd.Dir = ".."
+	files, err := cmd.Output()
+	require.NoError(t, err)
+	for _, name := range strings.Fields(string(files)) {
+		content, err := os.ReadFile(filepath.Join("..", name))
+		require.NoError(t, err)
+		var file map[string]any
+		require.NoError(t, yaml.Unmarshal(content, &file), name)
+		assert.NotContains(t, file, "encryptionsalt", name)
+		assert.NotContains(t, string(content), "$schema=../", name)
+	}
 }
 
 // inRepository is what git finds changed in the repository.

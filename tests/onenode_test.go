@@ -31,12 +31,12 @@ func TestOneNodeIsCaredFor(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	one := s.up("small", s.small(alone()...))
-	drift := s.build("cmd/drift")
+	tpx := s.build("cmd/tpx")
 
-	same := s.must(drift, "-stack", "small")
+	same := s.must(tpx, "drift", "small")
 	assert.Equal(t, "cluster \"small\": all 1 nodes are as the stack has them\n", same.stdout)
 	one.onNode("10.30.0.1", "label", "tier", "silver")
-	drifted := s.try(drift, "-stack", "small")
+	drifted := s.try(tpx, "drift", "small")
 	assert.Equal(t, 1, drifted.code, drifted.all())
 	assert.Equal(t, "cp-1 (10.30.0.1): configuration: machine.nodeLabels.tier was added: silver\n", drifted.stdout)
 

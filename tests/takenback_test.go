@@ -17,7 +17,7 @@ func TestAnEditIsTakenBackHalfWay(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	small := s.up("small", s.small())
-	drift := s.build("cmd/drift")
+	tpx := s.build("cmd/tpx")
 	killed := func(op, from, to string) {
 		r := s.lab("fault", "add", "kill", "op="+op, "nth=2")
 		require.Zero(t, r.code, r.all())
@@ -27,17 +27,17 @@ func TestAnEditIsTakenBackHalfWay(t *testing.T) {
 	}
 
 	killed("talos.apply", "version: v1.35.0", "version: v1.35.1")
-	between := s.try(drift, "-stack", "small")
+	between := s.try(tpx, "drift", "small")
 	require.Equal(t, 1, between.code, between.all())
 	assert.Contains(t, between.stdout, "cp-1 (10.30.0.1): configuration: cluster.apiServer.image is ")
 	small.edit(s.small())
-	s.must(drift, "-stack", "small")
+	s.must(tpx, "drift", "small")
 	small.isSettled()
 
 	killed("talos.upgrade", "version: v1.12.4", "version: v1.12.5")
-	require.Equal(t, 1, s.try(drift, "-stack", "small").code)
+	require.Equal(t, 1, s.try(tpx, "drift", "small").code)
 	small.edit(s.small())
-	s.must(drift, "-stack", "small")
+	s.must(tpx, "drift", "small")
 	for _, n := range s.status().Nodes {
 		assert.Equalf(t, "v1.12.4", n.Talos, "%s went back", n.Hostname)
 	}

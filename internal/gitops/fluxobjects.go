@@ -189,7 +189,12 @@ func fullReference(g spec.Git) string {
 
 // fluxPath returns the path as Flux writes it: "./clusters/dev".
 func fluxPath(g spec.GitOps) string {
-	return "./" + strings.TrimPrefix(strings.TrimPrefix(spec.Or(g.Git.Path, ""), "./"), "/")
+	path := spec.Or(g.Git.Path, "")
+	if path == "." {
+		return "./"
+	}
+
+	return "./" + strings.TrimPrefix(strings.TrimPrefix(path, "./"), "/")
 }
 
 // interval returns a duration as Flux writes it; Go's own form is one of those it reads.

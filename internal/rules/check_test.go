@@ -62,3 +62,18 @@ func TestNamesAreUnique(t *testing.T) {
 	c.Nodes = append(c.Nodes, c.Nodes[0])
 	assert.Contains(t, problems(c), "nodes.work-1: work-1 is the name of node 2 too: choose another")
 }
+
+func TestRepositoryPaths(t *testing.T) {
+	t.Parallel()
+
+	for path, taken := range map[string]bool{
+		"./": true, ".": true, "clusters/dev": true, "./clusters/dev": true, "clusters/dev/": true,
+		"": false, "/": false, "../x": false, "/clusters": false, "a//b": false, "a/../b": false,
+	} {
+		c := small()
+		c.GitOps = spec.GitOps{Provider: spec.Ptr("flux"), Chart: spec.Chart{Version: spec.Ptr("2.18.2")}, Git: spec.Git{
+			URL: spec.Ptr("https://git.example.com/a.git"), Path: &path,
+		}}
+		assert.Equal(t, taken, len(problems(c)) == 0, "%q: %v", path, problems(c))
+	}
+}

@@ -7,22 +7,27 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"reflect"
+	"strings"
+
+	"gopkg.in/yaml.v3"
 )
 
-// StackFiles are the stack files of a project before a command ran, by path.
+// StackFiles remembers the stack files of a project as they were before a command ran.
 type StackFiles struct {
 	dir    string
+	named  []string
 	before map[string][]byte
 }
 
 // saltKey is what Pulumi adds to a stack file when it meets a passphrase for the first time.
 const saltKey = "encryptionsalt:"
 
-// RememberStackFiles reads the stack files in dir.
-func RememberStackFiles(dir string) StackFiles {
-	s := StackFiles{dir: dir, before: map[string][]byte{}}
+// RememberStackFiles reads the stack files in dir, and those that a command names with --config-file.
+func RememberStackFiles(dir string, command []string) StackFiles {
+	s := StackFiles{dir: dir, named: namedFiles(dir, command), before: map[string][]byte{}}
 	for _, path := range s.paths() {
-		if content, err := os.ReadFile(path); err == nil {
+		if content, err := os.ReadFile(path); err == nil { //nolint:gosec // G304: what the user names
 			s.before[path] = content
 		}
 	}
@@ -30,26 +35,49 @@ func RememberStackFiles(dir string) StackFiles {
 	return s
 }
 
+// namedFiles returns the files that a command run in dir names with --config-file.
+func namedFiles(dir string, command []string) []string {
+	const flag = "--config-file"
+	var files []string
+	for i, word := range command {
+		path, joined := strings.CutPrefix(word, flag+"=")
+		switch {
+		case joined:
+		case word == flag && i+1 < len(command):
+			path = command[i+1]
+		default:
+			continue
+		}
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(dir, path)
+		}
+		files = append(files, path)
+	}
+
+	return files
+}
+
 func (s StackFiles) paths() []string {
 	// The pattern is a constant and well formed, the only way in which Glob fails.
 	paths, _ := filepath.Glob(filepath.Join(s.dir, "Pulumi.*.yaml"))
 
-	return paths
+	return append(paths, s.named...)
 }
 
 // ForgetSalt takes the salt of the lab's passphrase out of stack files that had none: the lab's state
 // keeps it, and in the file it would make the stack ask for the lab's passphrase everywhere else. A
-// file with secure values needs it and keeps it.
+// file with secure values needs it and keeps it. Pulumi writes the whole file to add that line, with its
+// own quotes: a file that says what it said before gets its text back.
 func (s StackFiles) ForgetSalt() {
 	for _, path := range s.paths() {
-		after, err := os.ReadFile(path)
+		after, err := os.ReadFile(path) //nolint:gosec // G304: what the user names
 		before, existed := s.before[path]
 		if err != nil || bytes.Equal(before, after) || hasSalt(before) || bytes.Contains(after, []byte("secure:")) {
 			continue
 		}
 
 		without := withoutSalt(after)
-		if bytes.Equal(bytes.TrimSpace(without), bytes.TrimSpace(before)) {
+		if existed && sameYAML(without, before) {
 			without = before
 		}
 		if !existed && len(bytes.TrimSpace(without)) == 0 {
@@ -60,6 +88,13 @@ func (s StackFiles) ForgetSalt() {
 			_ = os.WriteFile(path, without, info.Mode().Perm()) // at worst the line stays
 		}
 	}
+}
+
+// sameYAML reports whether two texts say the same.
+func sameYAML(a, b []byte) bool {
+	var x, y any
+
+	return yaml.Unmarshal(a, &x) == nil && yaml.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }
 
 func hasSalt(content []byte) bool { return len(withoutSalt(content)) != len(content) }

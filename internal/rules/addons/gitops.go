@@ -4,6 +4,7 @@
 package addons
 
 import (
+	"cmp"
 	"path"
 	"reflect"
 	"regexp"
@@ -115,13 +116,21 @@ func (r *rules) git(g spec.Git) {
 			r.Addf("gitops.git.semver", "%q is no range of versions such as >=1.2.0 <2.0.0", *g.Semver)
 		}
 	}
-	if g.Path != nil && (!scope.InProject(*g.Path) || path.Clean(*g.Path) != strings.TrimSuffix(strings.TrimPrefix(*g.Path, "./"), "/")) {
+	if g.Path != nil && !isRepositoryPath(*g.Path) {
 		r.Addf("gitops.git.path", "%q is no path in the repository: write it relative to its root", *g.Path)
 	}
 	for name, d := range map[string]*spec.Duration{"interval": g.Interval, "syncInterval": g.SyncInterval, "timeout": g.Timeout} {
 		r.Positive("gitops.git."+name, d)
 	}
 	r.gitAuth(g)
+}
+
+// isRepositoryPath reports whether a path names a directory of the repository plainly, as Flux and Argo
+// CD write it: "clusters/dev", with or without "./" before and "/" after it, and "./" for the root.
+func isRepositoryPath(p string) bool {
+	plain := strings.TrimSuffix(strings.TrimPrefix(p, "./"), "/")
+
+	return scope.InProject(p) && path.Clean(p) == cmp.Or(plain, ".")
 }
 
 // gitURL checks the form of the repository's URL.

@@ -48,7 +48,7 @@ func execute(o options, command []string) error {
 	}
 	defer detach()
 
-	files := env.RememberStackFiles(".")
+	files := env.RememberStackFiles(".", command)
 	defer files.ForgetSalt()
 
 	return runCommand(o.siteDir(), command, labEnv)
