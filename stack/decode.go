@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/internal/credential"
 	"github.com/talos-proxmox/talos-proxmox/internal/rules"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
@@ -20,10 +21,12 @@ import (
 // decoder reads YAML nodes into settings and records what does not fit.
 type decoder struct {
 	problems check.List
+	// project is the name that stands before every key.
+	project string
 	// broken are paths whose value could not be read, so that rules about them are void.
 	broken map[string]bool
 	// written is what the stack file says, by path; nil when the file was not found.
-	written map[string]written
+	written map[string]sourcePos
 	// secretKeys are the top-level keys that hold a secret somewhere.
 	secretKeys map[string]bool
 	// secureKeys are those in which a secret or a text was found that may be the secure value.
@@ -133,6 +136,11 @@ func (d *decoder) decodeMap(path string, node *yaml.Node, v reflect.Value) {
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		key, value := node.Content[i].Value, node.Content[i+1]
 		at := check.Key(path, key)
+		if what := credential.In(key); what != "" {
+			d.fail(at, "the name holds %s in plain text: %s", what, remedyFor(at))
+
+			continue
+		}
 		if v.MapIndex(reflect.ValueOf(key)).IsValid() {
 			d.fail(at, "is written twice")
 
@@ -172,7 +180,10 @@ func (d *decoder) decodeScalar(path string, node *yaml.Node, v reflect.Value) {
 
 		return
 	}
-	if advice := d.surprise(path, node); advice != "" {
+	if d.refusePlain(path, node.Value) {
+		return
+	}
+	if advice := d.yamlCoercion(path, node); advice != "" {
 		d.fail(path, "%s", advice)
 
 		return

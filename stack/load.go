@@ -72,23 +72,26 @@ func Load(s Source) (*Stack, error) {
 	for _, key := range s.SecretKeys {
 		d.secretKeys[strings.TrimPrefix(key, project+":")] = true
 	}
-	file := findFile(s, values)
+	d.project = project
+	file := findFile(s, project, values)
 	if file != nil {
 		d.written = file.written
+		d.refuseStray(project, file)
 	}
+	d.refuseForeign(project, slices.Sorted(maps.Keys(s.Values)))
 
 	var f File
 	d.decodeStruct("", mappingOf(values), reflect.ValueOf(&f).Elem())
 	d.refuseLostSecrets(values)
 	config, e := expand(f)
-	config, problems := d.judge(config, e, s)
-	if file != nil {
-		problems.Map(func(p spec.Problem) spec.Problem {
+	config, problems := d.validate(config, e, s)
+	problems.Map(func(p spec.Problem) spec.Problem {
+		if file != nil {
 			p.Line = file.lineOf(p.Path)
+		}
 
-			return p
-		})
-	}
+		return d.hideSecure(p)
+	})
 	if err := problems.Err("stack " + s.Stack); err != nil {
 		return nil, err
 	}
@@ -132,9 +135,9 @@ func mappingOf(values map[string]*yaml.Node) *yaml.Node {
 	return node
 }
 
-// judge completes the configuration and gathers the problems of reading, of expansion and of the rules. Rules about values that
+// validate completes the configuration and gathers the problems of reading, of expansion and of the rules. Rules about values that
 // could not be read are left out, and a problem is told where its value is written.
-func (d *decoder) judge(c spec.Config, e *expansion, s Source) (spec.Config, *check.List) {
+func (d *decoder) validate(c spec.Config, e *expansion, s Source) (spec.Config, *check.List) {
 	all := &check.List{}
 	for _, p := range d.problems.Problems() {
 		all.Add(p)

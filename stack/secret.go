@@ -17,7 +17,7 @@ import (
 func (d *decoder) decodeSecret(path string, node *yaml.Node, v reflect.Value) {
 	switch {
 	case !d.isSecure(path):
-		d.fail(path, "must be a secret: run `pulumi config set --secret --path '%s:%s'`", Project, path)
+		d.fail(path, "must be a secret: run `pulumi config set --secret --path '%s:%s'`", d.project, path)
 	case node.Kind != yaml.ScalarNode:
 		d.fail(path, "must be text, not %s", kindOf(node))
 	case strings.TrimSpace(node.Value) == "":
@@ -67,12 +67,15 @@ func (d *decoder) decodeText(path string, node *yaml.Node, v reflect.Value) {
 
 			return
 		}
+		if !d.isSecure(path) && d.refusePlainText(path, node.Value) {
+			return
+		}
 		v.SetString(node.Value)
 
 		return
 	}
 
-	if !d.unique(path, node) {
+	if !d.unique(path, node) || d.refusePlainNode(path, node) {
 		return
 	}
 	var tree any

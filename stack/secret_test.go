@@ -48,8 +48,9 @@ func TestPlainSecretIsRefusedWithoutTheFile(t *testing.T) {
 	s := source(t, secretStack)
 	s.SecretKeys = nil
 	_, err := stack.Load(s)
-	require.EqualError(t, err, `stack test: 2 problems
+	require.EqualError(t, err, `stack test: 3 problems
   proxmox.apiToken: must be a secret: run `+"`pulumi config set --secret --path 'talos-proxmox:proxmox.apiToken'`"+`
+  talos.patches.all[0].inline.machine.env.TOKEN: holds the value of TOKEN in plain text: write the value as a secret
   talos.registries["docker.io"].password: must be a secret: run `+
 		"`pulumi config set --secret --path 'talos-proxmox:talos.registries[\"docker.io\"].password'`")
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
 	"github.com/talos-proxmox/talos-proxmox/stack"
 )
 

@@ -12,8 +12,8 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// elsewhere are names that other tools have for our settings.
-var elsewhere = map[string]string{
+// keyAliases are names that other tools have for our settings.
+var keyAliases = map[string]string{
 	"rammb": "memory", "ram": "memory", "ramdedicated": "memory", "memorymib": "memory", "memorymb": "memory",
 	"cores": "cpu", "machinetype": "role", "type": "role", "hostnode": "host", "nodename": "host", "targetnode": "host",
 	"ip": "networks", "ipaddress": "networks", "network": "networks", "networkbridge": "networks", "bridge": "networks",
@@ -31,18 +31,21 @@ func (d *decoder) unknown(path, key string, fields map[string]spec.Field) {
 	best := check.Nearest(key, names)
 	if best == "" {
 		bare := strings.ToLower(strings.NewReplacer("-", "", "_", "").Replace(key))
-		if _, ok := fields[elsewhere[bare]]; ok {
-			best = elsewhere[bare]
+		if _, ok := fields[keyAliases[bare]]; ok {
+			best = keyAliases[bare]
 		}
 	}
 
 	switch {
+	case path == "" && strings.ContainsAny(key, ".["):
+		d.fail(check.Key(path, key), "was set without --path, and is one key of that name: run `pulumi config rm '%s:%s'`, then "+
+			"`pulumi config set --path '%s:%s'` with the value", d.project, key, d.project, key)
 	case best != "":
-		d.fail(check.Key(path, key), "is no setting; did you mean %q?", best)
+		d.fail(check.Key(path, key), "is an unknown setting; did you mean %q?", best)
 		d.broken[check.Join(path, best)] = true
 	case len(names) <= 12:
-		d.fail(check.Key(path, key), "is no setting; there are %s", strings.Join(names, ", "))
+		d.fail(check.Key(path, key), "is an unknown setting; there are %s", strings.Join(names, ", "))
 	default:
-		d.fail(check.Key(path, key), "is no setting; docs/reference/stack.md lists those there are")
+		d.fail(check.Key(path, key), "is an unknown setting; docs/reference/stack.md lists them all")
 	}
 }

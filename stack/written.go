@@ -4,9 +4,11 @@
 package stack
 
 import (
+	"bytes"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -14,8 +16,8 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
 )
 
-// written is how a value stands in the stack file.
-type written struct {
+// sourcePos is where and how a value stands in the stack file.
+type sourcePos struct {
 	line   int
 	secure bool   // as secure: <ciphertext>
 	raw    string // the text of a scalar
@@ -28,26 +30,32 @@ type stackFile struct {
 	// keys are the project's top-level keys.
 	keys map[string]*yaml.Node
 	// written is everything in it, by path.
-	written map[string]written
-	// around are the anchors that are being noted, so that one which holds itself ends.
-	around map[*yaml.Node]bool
+	written map[string]sourcePos
+	// stray are the lines of keys that stand beside config, where Pulumi reads none of them.
+	stray map[string]int
 }
 
-// depth is how far below the project directory a stack file is looked for.
+// depth is how far below the project directory a stack file is looked for, enough for examples/<name>/<more>.
 const depth = 4
 
-// findFile looks for the file whose values are the given ones: the stack's own, else one given to
-// the command line as --config-file. Without a match lines and single secrets stay unknown.
-func findFile(s Source, values map[string]*yaml.Node) *stackFile {
+// findFile returns the file that holds the given values: the stack's own or, where the command line named
+// another with --config-file, the one below the project directory. Where none holds them, or several that differ,
+// lines and single secrets stay unknown.
+func findFile(s Source, project string, values map[string]*yaml.Node) *stackFile {
 	if s.Dir == "" {
 		return nil
 	}
+	secret := map[string]bool{}
+	for _, key := range s.SecretKeys {
+		secret[strings.TrimPrefix(key, project+":")] = true
+	}
 	name := s.Stack[strings.LastIndex(s.Stack, "/")+1:]
-	if f := readFile(filepath.Join(s.Dir, "Pulumi."+name+".yaml")); f != nil && f.matches(values) {
+	if f, _ := readFile(filepath.Join(s.Dir, "Pulumi."+name+".yaml"), project); f != nil && f.matches(values, secret) {
 		return f
 	}
 
 	var found *stackFile
+	var text []byte
 	_ = filepath.WalkDir(s.Dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return nil //nolint:nilerr // a directory that cannot be read holds no stack file for us
@@ -63,11 +71,16 @@ func findFile(s Source, values map[string]*yaml.Node) *stackFile {
 		if ok, _ := filepath.Match("Pulumi.*.yaml", entry.Name()); !ok {
 			return nil
 		}
-		if f := readFile(path); f != nil && f.matches(values) {
-			found = f
+		f, read := readFile(path, project)
+		switch {
+		case f == nil || !f.matches(values, secret) || found != nil && bytes.Equal(read, text):
+			return nil
+		case found != nil:
+			found = nil
 
 			return filepath.SkipAll
 		}
+		found, text = f, read
 
 		return nil
 	})
@@ -76,50 +89,98 @@ func findFile(s Source, values map[string]*yaml.Node) *stackFile {
 }
 
 // readFile returns nil for a file that is no stack file of this project.
-func readFile(path string) *stackFile {
+func readFile(path, project string) (*stackFile, []byte) {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil
+		return nil, nil
 	}
 
-	return parseFile(text)
+	return parseFile(text, project), text
 }
 
-func parseFile(text []byte) *stackFile {
+// besideConfig are the keys that Pulumi knows in a stack file beside config. Keys that begin with x- are left to
+// the reader, for anchors.
+var besideConfig = []string{"encryptionsalt", "encryptedkey", "secretsprovider", "environment"}
+
+func parseFile(text []byte, project string) *stackFile {
 	var document yaml.Node
 	if err := yaml.Unmarshal(text, &document); err != nil || len(document.Content) == 0 {
 		return nil
 	}
-	config := child(document.Content[0], "config")
-	if config == nil || config.Kind != yaml.MappingNode {
+	root := resolved(document.Content[0], map[*yaml.Node]bool{})
+	if root.Kind != yaml.MappingNode {
 		return nil
 	}
-	f := &stackFile{keys: map[string]*yaml.Node{}, written: map[string]written{}, around: map[*yaml.Node]bool{}}
+	f := &stackFile{keys: map[string]*yaml.Node{}, written: map[string]sourcePos{}, stray: map[string]int{}}
+	for i := 0; i+1 < len(root.Content); i += 2 {
+		if key := root.Content[i]; key.Value != "config" && !slices.Contains(besideConfig, key.Value) && !strings.HasPrefix(key.Value, "x-") {
+			f.stray[key.Value] = key.Line
+			f.written[key.Value] = sourcePos{line: key.Line}
+		}
+	}
+	config := child(root, "config")
+	if config == nil || config.Kind != yaml.MappingNode {
+		return f
+	}
 	for i := 0; i+1 < len(config.Content); i += 2 {
-		name, ours := strings.CutPrefix(config.Content[i].Value, Project+":")
+		name, ours := strings.CutPrefix(config.Content[i].Value, project+":")
 		if !ours {
+			f.written[config.Content[i].Value] = sourcePos{line: config.Content[i].Line}
+
 			continue
 		}
 		f.keys[name] = config.Content[i+1]
-		f.note(name, config.Content[i], config.Content[i+1])
+		f.note(check.Key("", name), config.Content[i], config.Content[i+1])
 	}
 
 	return f
 }
 
-// note records a value and everything below it.
-func (f *stackFile) note(path string, key, value *yaml.Node) {
-	if value.Kind == yaml.AliasNode {
-		value = value.Alias
-		if f.around[value] {
-			return
+// resolved returns a tree without aliases and merge keys, as Pulumi reads it. An anchor that holds itself ends.
+func resolved(node *yaml.Node, around map[*yaml.Node]bool) *yaml.Node {
+	if node.Kind == yaml.AliasNode {
+		node = node.Alias
+	}
+	if around[node] {
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Line: node.Line}
+	}
+	around[node] = true
+	defer delete(around, node)
+	out := *node
+	out.Content = nil
+	if node.Kind != yaml.MappingNode {
+		for _, item := range node.Content {
+			out.Content = append(out.Content, resolved(item, around))
+		}
+
+		return &out
+	}
+	var merged []*yaml.Node
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		key, value := node.Content[i], resolved(node.Content[i+1], around)
+		switch {
+		case key.ShortTag() != "!!merge":
+			out.Content = append(out.Content, key, value)
+		case value.Kind == yaml.SequenceNode:
+			merged = append(merged, value.Content...)
+		default:
+			merged = append(merged, value)
 		}
 	}
-	if value.Anchor != "" {
-		f.around[value] = true
-		defer delete(f.around, value)
+	for _, m := range merged { // what is written, or merged first, wins
+		for i := 0; i+1 < len(m.Content); i += 2 {
+			if child(&out, m.Content[i].Value) == nil {
+				out.Content = append(out.Content, m.Content[i], m.Content[i+1])
+			}
+		}
 	}
-	w := written{line: key.Line}
+
+	return &out
+}
+
+// note records a value and everything below it.
+func (f *stackFile) note(path string, key, value *yaml.Node) {
+	w := sourcePos{line: key.Line}
 	switch {
 	case isSecure(value):
 		w.secure = true
@@ -149,9 +210,9 @@ func (f *stackFile) lineOf(path string) int {
 	return 0
 }
 
-// matches reports whether the file holds the values, as far as they are not secure.
-func (f *stackFile) matches(values map[string]*yaml.Node) bool {
-	if len(f.keys) == 0 {
+// matches reports whether the file holds the values, as far as they are not secure, and is secure where they are.
+func (f *stackFile) matches(values map[string]*yaml.Node, secret map[string]bool) bool {
+	if len(f.keys)+len(f.stray) == 0 {
 		return false
 	}
 	for name, given := range values {
@@ -162,7 +223,7 @@ func (f *stackFile) matches(values map[string]*yaml.Node) bool {
 	}
 	for name, node := range f.keys {
 		given, ok := values[name]
-		if !ok || !same(node, given) {
+		if !ok || holdsSecure(node) != secret[name] || !same(node, given) {
 			return false
 		}
 	}
@@ -171,9 +232,6 @@ func (f *stackFile) matches(values map[string]*yaml.Node) bool {
 }
 
 func same(file, given *yaml.Node) bool {
-	if file.Kind == yaml.AliasNode {
-		file = file.Alias
-	}
 	switch {
 	case isSecure(file):
 		return true // what is encrypted cannot be compared
@@ -234,6 +292,11 @@ func asFloat(v any) (float64, bool) {
 	default:
 		return 0, false
 	}
+}
+
+// holdsSecure reports whether something below a node is secure.
+func holdsSecure(node *yaml.Node) bool {
+	return isSecure(node) || slices.ContainsFunc(node.Content, holdsSecure)
 }
 
 // isSecure reports whether a node is secure: <ciphertext>.

@@ -7,10 +7,10 @@ package check
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/talos-proxmox/talos-proxmox/internal/credential"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -25,12 +25,9 @@ func (l *List) Addf(path, format string, args ...any) {
 	l.Add(spec.Problem{Path: path, Message: fmt.Sprintf(format, args...)})
 }
 
-// urlPassword is a password inside an URL.
-var urlPassword = regexp.MustCompile(`(://[^:/@\s]*):[^\s]*@`)
-
-// Add records a problem. The same problem is recorded once, and a password inside an URL not at all.
+// Add records a problem, without what could be a credential in its message. The same problem is recorded once.
 func (l *List) Add(p spec.Problem) {
-	p.Message = urlPassword.ReplaceAllString(p.Message, "$1:…@")
+	p.Message = credential.Redact(p.Message)
 	if l.seen[p] {
 		return
 	}
@@ -70,7 +67,23 @@ func (l *List) Err(subject string) error {
 		return nil
 	}
 
-	return &spec.InvalidError{Subject: subject, Problems: l.Problems()}
+	problems := l.Problems()
+	for i := range problems {
+		problems[i].Path = redactPath(problems[i].Path)
+	}
+
+	return &spec.InvalidError{Subject: subject, Problems: problems}
+}
+
+// redactPath returns a path without names that could be credentials.
+func redactPath(path string) string {
+	for _, name := range Elements(path) {
+		if shown := credential.RedactValue(name); shown != name {
+			path = strings.ReplaceAll(path, name, shown)
+		}
+	}
+
+	return path
 }
 
 // Join puts path elements together: Join("nodes", "work-01") is "nodes.work-01".

@@ -229,6 +229,9 @@ func (r *rules) chart(path string, c spec.Chart) {
 			r.Addf(path+".repository",
 				"%q is no chart repository: write https://…, oci://… or a path in the project", repository)
 		}
+		if strings.HasPrefix(repository, "http://") && c.Password != nil {
+			r.Addf(path+".repository", "sends username and password in plain text: write https://")
+		}
 	default:
 		remote = false
 		r.File(path+".repository", c.Repository)
@@ -274,6 +277,11 @@ func (r *rules) manifests() {
 	for i, extra := range m.Extra {
 		if _, ok := scope.WebURL(extra, "https", "http"); !ok {
 			r.Addf(check.Index("manifests.extra", i), "%q is no URL that control planes could fetch", extra)
+		}
+	}
+	for i, extra := range m.Extra {
+		if len(m.ExtraHeaders) > 0 && strings.HasPrefix(extra, "http://") {
+			r.Addf(check.Index("manifests.extra", i), "sends manifests.extraHeaders in plain text: write https://")
 		}
 	}
 	if len(m.ExtraHeaders) > 0 && len(m.Extra) == 0 {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/talos-proxmox/talos-proxmox/internal/agekey"
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/internal/credential"
 	"github.com/talos-proxmox/talos-proxmox/internal/rules/scope"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
@@ -152,18 +153,16 @@ func (r *rules) gitURL(g spec.Git) {
 		r.Addf(at, "%q is no URL of a repository: write https://… or ssh://git@host/…", *g.URL)
 	case u.Scheme == "ssh" && u.User.Username() == "":
 		r.Addf(at, "%q names no user: write ssh://git@%s%s", *g.URL, u.Host, u.Path)
-	case u.User != nil && u.Scheme != "ssh":
-		r.Addf(at, "holds credentials: give them under gitops.git.auth")
-	case u.User != nil && hasPassword(u.User.Password()):
-		r.Addf(at, "holds credentials: give them under gitops.git.auth")
+	case credential.In(*g.URL) != "":
+		r.Addf(at, "holds %s in plain text: give it under gitops.git.auth", credential.In(*g.URL))
+	case u.Scheme == "http" && g.Auth != nil && spec.Or(g.Auth.Type, "token") != "ssh":
+		r.Addf(at, "sends the credentials of gitops.git.auth in plain text: write https://")
 	case strings.Trim(u.Path, "/") == "":
 		r.Addf(at, "%q names no repository", *g.URL)
 	case u.Scheme == "ssh" && g.Auth == nil:
 		r.Addf("gitops.git.auth", "is required with an ssh:// URL: give at least knownHosts")
 	}
 }
-
-func hasPassword(password string, set bool) bool { return set || password != "" }
 
 // gitAuth checks the credentials against the URL and each other.
 func (r *rules) gitAuth(g spec.Git) {
@@ -173,7 +172,9 @@ func (r *rules) gitAuth(g spec.Git) {
 	a, at := *g.Auth, "gitops.git.auth"
 	kind := spec.Or(a.Type, "")
 	if kind == "" {
-		r.Addf(at+".type", "is required: ssh, token, basic or githubApp")
+		if g.URL != nil {
+			r.Addf(at+".type", "is required: ssh, token, basic or githubApp")
+		}
 
 		return
 	}

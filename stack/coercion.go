@@ -11,9 +11,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// surprise says when YAML or Pulumi read something else than what stands in the file: an octal or
+// yamlCoercion returns advice when YAML or Pulumi read something else than what stands in the file: an octal or
 // hexadecimal number, one with underscores or an exponent, a date. It needs the file.
-func (d *decoder) surprise(path string, node *yaml.Node) string {
+func (d *decoder) yamlCoercion(path string, node *yaml.Node) string {
 	w, ok := d.written[path]
 	if !ok || w.quoted || w.raw == "" {
 		return ""
