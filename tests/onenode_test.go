@@ -6,6 +6,7 @@ package tests_test
 import (
 	"crypto/x509"
 	"encoding/base64"
+	"encoding/json"
 	"encoding/pem"
 	"os"
 	"path/filepath"
@@ -57,6 +58,41 @@ func TestOneNodeIsCaredFor(t *testing.T) {
 	assert.Contains(t, refused.all(), "cp-1 is the cluster's only control plane: with its machine goes all that the cluster holds")
 }
 
+// TestToolShowsAndHandsOutACluster asks a cluster for its status, takes its credentials as files and among
+// others', and backs it up.
+func TestToolShowsAndHandsOutACluster(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.up("small", s.small(alone()...))
+	tpx, dir := s.build("cmd/tpx"), t.TempDir()
+
+	shown := s.must(tpx, "status", "small")
+	assert.Regexp(t, `(?m)^cp-1 +10\.30\.0\.1 +controlplane +running +v1\.12\.4 +v1\.\d+\.\d+ +yes +member *$`, shown.stdout)
+	assert.Regexp(t, `(?m)^talosconfig ends on \d{4}-\d\d-\d\d, in \d+ days$`, shown.stdout)
+	var reports []struct{ Nodes []struct{ Etcd string } }
+	require.NoError(t, json.Unmarshal([]byte(s.must(tpx, "status", "small", "--json").stdout), &reports))
+	require.Equal(t, "member", reports[0].Nodes[0].Etcd)
+
+	kubeconfig, talosconfig := filepath.Join(dir, "kubeconfig"), filepath.Join(dir, "talosconfig")
+	into := []string{"access", "small", "--kubeconfig", kubeconfig, "--talosconfig", talosconfig}
+	s.must(append([]string{tpx}, into...)...)
+	for _, path := range []string{kubeconfig, talosconfig} {
+		info, err := os.Stat(path)
+		require.NoError(t, err)
+		assert.Equal(t, os.FileMode(0o600), info.Mode(), path)
+	}
+	s.must(append([]string{tpx, "--merge"}, into...)...)
+	assert.Contains(t, s.must("kubectl", "--kubeconfig", kubeconfig, "get", "nodes", "-o", "name").stdout, "node/cp-1")
+
+	backup := filepath.Join(dir, "now.snapshot")
+	s.must(tpx, "backup", "small", "-o", backup)
+	info, err := os.Stat(backup)
+	require.NoError(t, err)
+	assert.Equal(t, os.FileMode(0o600), info.Mode())
+	again := s.try(tpx, "backup", "small", "-o", backup)
+	assert.Equal(t, 2, again.code, "a file that is there is not written over")
+}
+
 // certificate is the administrator's in the kubeconfig.
 func (r *running) certificate() *x509.Certificate {
 	r.t.Helper()
@@ -101,6 +137,11 @@ func TestSnapshotBringsAClusterBack(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, os.FileMode(0o600), info.Mode())
 
+	tpx := s.build("cmd/tpx")
+	refused := s.try(tpx, "restore", "small", "--snapshot", files[0])
+	assert.Equal(t, 2, refused.code)
+	assert.Contains(t, refused.all(), "etcd runs on cp-1 (10.30.0.1): a snapshot is restored only where etcd is lost on every control plane")
+
 	impatient := s.small(alone("version: v1.12.4", "version: v1.12.5", "readyTimeout: 4m", "readyTimeout: 40s\n    snapshotDirectory: "+dir)...)
 	lost := s.try("pulumi", "up", "--stack", "small", "--config-file", impatient, "--yes", "--skip-preview", "--non-interactive",
 		"--replace", s.urn("small", "small-cp-1-vm"))
@@ -108,7 +149,8 @@ func TestSnapshotBringsAClusterBack(t *testing.T) {
 	assert.Contains(t, lost.all(), `service "etcd" not in expected state`)
 
 	started := time.Now()
-	one.onNode("10.30.0.1", "recover", files[0])
+	restored := s.must(tpx, "restore", "small", "--snapshot", files[0])
+	assert.Contains(t, restored.stdout, "cp-1 (10.30.0.1) starts etcd with "+filepath.Base(files[0]))
 	one.edit(s.small(alone(append(saving, "version: v1.12.4", "version: v1.12.5")...)...))
 	one.hasNodes("cp-1")
 	s.must("kubectl", "--kubeconfig", one.kubeconfig, "get", "configmap", "kept")
