@@ -98,7 +98,7 @@ var dayCases = map[string]keyCase{
 
 const (
 	cilium     = "cni:\n  name: cilium\n  cilium: {chart: {repository: testdata/charts, version: 1.18.4}}"
-	announcing = "cni: {name: cilium, cilium: {l2: {}, pools: {one: {cidr: 10.9.0.0/24}}, chart: {repository: testdata/charts, version: 1.18.4}}}"
+	announcing = "cni: {name: cilium, cilium: {l2: {}, pools: {one: {start: 10.0.0.200, stop: 10.0.0.220}}, chart: {repository: testdata/charts, version: 1.18.4}}}"
 	fronted    = "cni: {name: cilium, cilium: {gatewayApi: {apiServer: {hostname: a.example.com}}, chart: {repository: testdata/charts, version: 1.18.4}}}"
 	pooled     = "cni: {name: cilium, cilium: {pools: {workers: {start: 10.9.0.1}}, chart: {repository: testdata/charts, version: 1.18.4}}}"
 	peered     = "cni: {name: cilium, cilium: {bgp: {localAsn: 65000, peers: {one: {address: 10.0.0.1, asn: 65000}}}, chart: {repository: testdata/charts, version: 1.18.4}}}"

@@ -149,6 +149,10 @@ func (d *decoder) validate(c spec.Config, e *expansion, s Source) (spec.Config, 
 	for _, p := range e.fileRules() {
 		found.Add(p)
 	}
+	expanded := map[string]bool{}
+	for _, p := range found.Problems() {
+		expanded[p.Path] = true
+	}
 	var ofConfig check.List
 	complete := rules.Check(c, &ofConfig)
 	_, unknown := versions.ParseTalos(*complete.Talos.Version)
@@ -166,7 +170,9 @@ func (d *decoder) validate(c spec.Config, e *expansion, s Source) (spec.Config, 
 			continue
 		}
 		p.Path = e.origin(p.Path)
-		found.Add(p)
+		if !expanded[p.Path] { // else the mistake is told
+			found.Add(p)
+		}
 	}
 	for _, p := range found.Problems() {
 		if !d.isBroken(p.Path) {

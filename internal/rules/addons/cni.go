@@ -95,12 +95,7 @@ func (r *rules) gatewayAPI(c spec.Cilium, g spec.GatewayAPI) {
 // inPools reports whether one of the pools has the address.
 func inPools(pools map[string]spec.CiliumPool, a netip.Addr) bool {
 	for _, p := range pools {
-		if network, err := netip.ParsePrefix(spec.Or(p.CIDR, "")); err == nil && network.Contains(a) {
-			return true
-		}
-		start, errStart := netip.ParseAddr(spec.Or(p.Start, ""))
-		stop, errStop := netip.ParseAddr(spec.Or(p.Stop, ""))
-		if errStart == nil && errStop == nil && start.Is4() == a.Is4() && !a.Less(start) && !stop.Less(a) {
+		if addresses, ok := scope.PoolRange(p); ok && addresses.Contains(a) {
 			return true
 		}
 	}
@@ -118,10 +113,7 @@ func (r *rules) announcements(c spec.Cilium) {
 			}
 		}
 	}
-	for _, name := range scope.SortedKeys(c.Pools) {
-		r.BlockName(check.Key("cni.cilium.pools", name), name)
-		r.pool(check.Key("cni.cilium.pools", name), c.Pools[name])
-	}
+	r.pools(c)
 }
 
 // otherCNI checks what is written beside another pod network than Cilium.
@@ -159,7 +151,7 @@ func (r *rules) pool(path string, p spec.CiliumPool) {
 		r.Addf(path, "has a cidr beside start or stop: keep one of the two forms")
 	case p.CIDR != nil:
 		if network, ok := r.CIDR(path+".cidr", *p.CIDR); ok {
-			r.poolFree(path+".cidr", network.Addr(), scope.LastOf(network))
+			r.poolApart(path+".cidr", scope.RangeOf(network))
 		}
 	case p.Start == nil || p.Stop == nil:
 		r.Addf(path, "needs start and stop, or cidr")
@@ -180,41 +172,7 @@ func (r *rules) pool(path string, p spec.CiliumPool) {
 
 			return
 		}
-		r.poolFree(path, start, stop)
-	}
-}
-
-// poolFree records addresses in use from start to stop.
-func (r *rules) poolFree(path string, start, stop netip.Addr) {
-	within := func(a netip.Addr) bool { return a.Is4() == start.Is4() && !a.Less(start) && !stop.Less(a) }
-	r.poolBesideNodes(path, within)
-	if vip, err := netip.ParseAddr(spec.Or(r.Config.Cluster.VIP, "")); err == nil && within(vip) {
-		r.Addf(path, "holds %s, the cluster's VIP: choose addresses that nothing has", vip)
-	}
-	for _, texts := range [][]string{r.Config.Cluster.PodSubnets, r.Config.Cluster.ServiceSubnets} {
-		for _, text := range texts {
-			if p, err := netip.ParsePrefix(text); err == nil && (p.Contains(start) || p.Contains(stop)) {
-				r.Addf(path, "overlaps %s, a network of pods or services: choose addresses of the nodes' network", p)
-			}
-		}
-	}
-}
-
-// poolBesideNodes records addresses and gateways of nodes inside a pool.
-func (r *rules) poolBesideNodes(path string, within func(netip.Addr) bool) {
-	for _, n := range r.Config.Nodes {
-		for _, a := range n.Addresses() {
-			if within(a) {
-				r.Addf(path, "holds %s, the address of node %s: choose addresses that nothing has", a, n.Name)
-			}
-		}
-		for _, d := range n.Devices() {
-			for _, g := range []*string{d.Gateway, d.Gateway6} {
-				if a, err := netip.ParseAddr(spec.Or(g, "")); err == nil && within(a) {
-					r.Addf(path, "holds %s, a gateway: choose addresses that nothing has", a)
-				}
-			}
-		}
+		r.poolApart(path, scope.Range{First: start, Last: stop})
 	}
 }
 

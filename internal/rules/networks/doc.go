@@ -16,7 +16,9 @@ type rules struct{ *scope.Scope }
 func Check(s *scope.Scope) {
 	r := &rules{s}
 	r.cluster()
+	r.endpoint()
 	r.vip()
+	r.taken()
 	r.subnets()
 	r.unique()
 }

@@ -25,6 +25,7 @@ func (r *rules) networks(at string, n spec.NamedNode) {
 	if len(n.Networks) > maxDevices {
 		r.Addf(at+".networks", "%d networks are too many: the most is %d", len(n.Networks), maxDevices)
 	}
+	r.apart(at, n)
 	static := false
 	indexes := map[int]string{}
 	gateways, gateways6 := map[string]string{}, map[string]string{}
@@ -92,6 +93,7 @@ func (r *rules) addressing(path string, d spec.Network) {
 	if *d.DHCP && d.Gateway != nil {
 		r.Addf(path+".gateway", "comes by DHCP on this card: keep one of them")
 	}
+	r.routes(path, d)
 	seen := map[string]bool{}
 	for i, route := range d.Routes {
 		at := check.Index(path+".routes", i)
@@ -153,12 +155,19 @@ func (r *rules) family(path, suffix string, address, subnet, gateway *string, si
 	r.gateway(path+".gateway"+suffix, gateway, own, within, six)
 }
 
+var (
+	reserved    = netip.MustParsePrefix("240.0.0.0/4")
+	thisNetwork = netip.MustParsePrefix("0.0.0.0/8")
+)
+
 // usable refuses the first and the last address of an IPv4 network, and ones no host can have.
 func (r *rules) usable(path string, p netip.Prefix) {
 	a := p.Addr()
 	switch {
-	case a.IsLoopback() || a.IsMulticast() || a.IsUnspecified():
+	case a.IsLoopback() || a.IsMulticast() || a.IsUnspecified() || reserved.Contains(a) || thisNetwork.Contains(a):
 		r.Addf(path, "%s is no address that a machine can have", a)
+	case a.IsLinkLocalUnicast():
+		r.Addf(path, "%s is a link-local address, which no router passes on: choose another", a)
 	case a.Is4() && p.Bits() < 31 && (a == p.Masked().Addr() || a == scope.LastOf(p)):
 		r.Addf(path, "%s is the network's own or broadcast address in %s: choose one between", a, p.Masked())
 	}

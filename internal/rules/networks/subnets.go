@@ -5,6 +5,7 @@ package networks
 
 import (
 	"net/netip"
+	"strconv"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
 )
@@ -13,6 +14,10 @@ import (
 const (
 	podBits4 = 24
 	podBits6 = 64
+	// mostShares is how many bits may be between the pods' network and a node's share of it.
+	mostShares = 16
+	// serviceBits is how many bits of an address the API server gives to services.
+	serviceBits = 20
 )
 
 // subnets checks that the networks of nodes, pods and services are apart and large enough.
@@ -42,8 +47,16 @@ func (r *rules) subnets() {
 			r.Addf(check.Index("cluster.serviceSubnets", i),
 				"%s has fewer than 256 addresses: use /%d or larger", s, s.Addr().BitLen()-8)
 		}
+		if s.Addr().BitLen()-s.Bits() > serviceBits {
+			r.Addf(check.Index("cluster.serviceSubnets", i),
+				"%s is too large for the API server, which takes up to 2^%d addresses: use /%d", s, serviceBits, s.Addr().BitLen()-serviceBits)
+		}
 	}
 	r.nodeNetworks(pods, services)
+	if len(pods) == len(c.PodSubnets) && len(services) == len(c.ServiceSubnets) {
+		r.sameFamilies(pods, services)
+		r.clusterDNS(services)
+	}
 }
 
 // families checks that there is one network, or one per IP family.
@@ -58,9 +71,18 @@ func (r *rules) families(path string, networks []netip.Prefix) {
 
 // roomForPods checks that every node gets its share of the pods' network.
 func (r *rules) roomForPods(path string, p netip.Prefix) {
-	share := podBits4
+	share, flag := podBits4, "node-cidr-mask-size-ipv4"
 	if p.Addr().Is6() {
-		share = podBits6
+		share, flag = podBits6, "node-cidr-mask-size-ipv6"
+	}
+	for _, name := range []string{"node-cidr-mask-size", flag} {
+		if bits, err := strconv.Atoi(r.Config.Kubernetes.ControllerManager.ExtraArgs[name]); err == nil && bits > 0 && bits <= p.Addr().BitLen() {
+			share = bits
+		}
+	}
+	if share-p.Bits() > mostShares {
+		r.Addf(path, "%s is too large: Kubernetes divides a network into shares of a /%d, at most 65536 of them, so that it begins at /%d",
+			p, share, share-mostShares)
 	}
 	if p.Bits() > share {
 		r.Addf(path, "%s is smaller than one node's share, a /%d: use a larger network", p, share)
