@@ -47,7 +47,7 @@ func TestDefaultsAreCompleteAndLeaveTheCallerAlone(t *testing.T) {
 	n := full.Nodes[0]
 	assert.Equal(t, "ctrl-1", *n.Hostname)
 	assert.False(t, *n.Agent, "the image has no agent")
-	assert.Equal(t, "/dev/sda", *n.InstallDisk)
+	assert.Equal(t, "/dev/disk/by-id/scsi-0QEMU_QEMU_HARDDISK_drive-scsi0", *n.InstallDisk)
 	assert.Equal(t, "local-lvm", *n.OSDisk.Datastore)
 	assert.Equal(t, "local-lvm", *n.CloudInitDatastore)
 	assert.True(t, *n.OSDisk.Iothread)
@@ -76,7 +76,7 @@ func TestDefaultsThatFollow(t *testing.T) {
 	assert.Equal(t, "rack-1", *got.Zone)
 	assert.Equal(t, "fast", *got.EFIDisk.Datastore)
 	assert.Equal(t, "fast", *got.TPM.Datastore)
-	assert.Equal(t, "/dev/vda", *got.InstallDisk)
+	assert.Equal(t, "/dev/disk/by-id/virtio-talos-system", *got.InstallDisk)
 	assert.False(t, *got.OSDisk.SSD)
 	disk := got.DataDisks()[0]
 	assert.Equal(t, "sata1", disk.Interface())

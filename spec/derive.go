@@ -45,8 +45,9 @@ func (c *Config) fillNode(n *NamedNode) {
 	c.fillNetworks(n)
 	fillDisks(n, Or(host.Datastore, "local-lvm"))
 	if n.VMID != nil {
-		fillSerials(n)
+		fillLinks(n)
 	}
+	setDefault(&n.InstallDisk, DevicePath(*n.OSDisk))
 }
 
 // HasExtension reports whether the image names the extension: in full, in short, or by its nickname.
@@ -102,7 +103,6 @@ func fillDisks(n *NamedNode, datastore string) {
 	setDefault(&n.OSDisk.UnitNumber, 0)
 	setDefault(&n.OSDisk.Datastore, datastore)
 	fillBus(n, n.OSDisk)
-	setDefault(&n.InstallDisk, DevicePath(*n.OSDisk))
 	setDefault(&n.CloudInitDatastore, *n.OSDisk.Datastore)
 	if n.EFIDisk != nil {
 		setDefault(&n.EFIDisk.Datastore, *n.OSDisk.Datastore)
@@ -131,26 +131,6 @@ func fillBus(n *NamedNode, d *Disk) {
 	setDefault(&d.SSD, bus != "virtio")
 	setDefault(&d.Iothread, bus == "virtio" || bus == "scsi" && *n.SCSIHardware == "virtio-scsi-single")
 }
-
-// fillSerials gives data disks that are mounted a serial number, by which the guest knows them.
-func fillSerials(n *NamedNode) {
-	for _, name := range sortedKeys(n.Disks) {
-		disk := n.Disks[name]
-		if disk.Mountpoint == nil || disk.Serial != nil {
-			continue
-		}
-		sum := sha256.Sum256([]byte(name))
-		serial := name
-		if len(serial) > MaxSerial {
-			serial = fmt.Sprintf("%s%x", name[:MaxSerial-8], sum[:4])
-		}
-		disk.Serial = &serial
-		n.Disks[name] = disk
-	}
-}
-
-// MaxSerial is the longest serial number of a disk that QEMU passes on whole, in bytes.
-const MaxSerial = 20
 
 // DevicePath is the disk's device file in the guest when it is the first on its bus:
 // /dev/sda, or /dev/vda on virtio.

@@ -59,7 +59,7 @@ type NodeConfig struct {
 	KernelModules map[string][]string `json:"kernelModules,omitempty"`
 	// Sysctls are kernel parameters.
 	Sysctls map[string]string `json:"sysctls,omitempty"`
-	// InstallDisk is where Talos is installed; defaults to the OS disk's device.
+	// InstallDisk is where Talos is installed; defaults to the OS disk, by the link that the guest has of it.
 	InstallDisk *string `json:"installDisk,omitempty"`
 	// Patches are Talos configuration patches for this node, applied last.
 	Patches []Patch `json:"patches,omitempty"`
@@ -153,7 +153,8 @@ type Disk struct {
 	Backup *bool `json:"backup,omitempty" default:"true"`
 	// Replicate includes the disk in Proxmox replication jobs.
 	Replicate *bool `json:"replicate,omitempty" default:"true"`
-	// Serial is the serial number the guest sees, up to 20 bytes.
+	// Serial is the serial number the guest sees, up to 20 bytes. On virtio and sata Talos finds a disk by it, and a
+	// disk that it mounts or is installed on gets one; on scsi it finds the disk by its slot.
 	Serial *string `json:"serial,omitempty"`
 	// Speed limits the disk.
 	Speed *DiskSpeed `json:"speed,omitempty"`

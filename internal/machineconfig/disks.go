@@ -53,8 +53,11 @@ func (r *builder) addDisks() error {
 // addUserVolume fills the disk with a volume of that name.
 func (r *builder) addUserVolume(name string, d spec.DataDisk) error {
 	expression := fmt.Sprintf("disk.dev_path == %q", deviceName(r.node, d))
-	if d.Serial != nil {
-		expression = fmt.Sprintf("disk.serial == %q", *d.Serial)
+	if links := guestLinks(r.node, d.Disk); links != nil {
+		expression = fmt.Sprintf("%q in disk.symlinks", links[0])
+		for _, link := range links[1:] {
+			expression += fmt.Sprintf(" || %q in disk.symlinks", link)
+		}
 	}
 	match, err := cel.ParseBooleanExpression(expression, celenv.DiskLocator())
 	if err != nil {
@@ -86,20 +89,22 @@ func userVolumeName(path string) string {
 	return name
 }
 
-// deviceName is how the guest knows the disk: by its serial number where it has one, else by its
-// place among the disks of its kind.
-func deviceName(n spec.NamedNode, d spec.DataDisk) string {
-	kind := spec.Or(d.Type, "scsi")
-	if d.Serial != nil {
-		switch kind {
-		case "virtio":
-			return "/dev/disk/by-id/virtio-" + *d.Serial
-		case "sata":
-			return "/dev/disk/by-id/ata-QEMU_HARDDISK_" + *d.Serial
-		default:
-			return "/dev/disk/by-id/scsi-0QEMU_QEMU_HARDDISK_" + *d.Serial
-		}
+// guestLinks returns the links of a VM's disk; a node that is no VM has disks of other makers.
+func guestLinks(n spec.NamedNode, d spec.Disk) []string {
+	if n.VMID == nil {
+		return nil
 	}
+
+	return d.GuestLinks()
+}
+
+// deviceName returns how the guest knows the disk: by its link where it has one, else by its place among the disks
+// of its kind.
+func deviceName(n spec.NamedNode, d spec.DataDisk) string {
+	if links := guestLinks(n, d.Disk); links != nil {
+		return links[0]
+	}
+	kind := spec.Or(d.Type, "scsi")
 	position := 0
 	if os := spec.Or(n.OSDisk, spec.Disk{}); (spec.Or(os.Type, "scsi") == "virtio") == (kind == "virtio") {
 		position++

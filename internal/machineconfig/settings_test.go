@@ -132,9 +132,9 @@ func TestDisksAreFoundWhateverTheirOrder(t *testing.T) {
 		}
 	}
 	for want, change := range map[string]func(*spec.Config){
-		"/dev/disk/by-id/scsi-0QEMU_QEMU_HARDDISK_data": disks("scsi", nil, "/var/lib/longhorn"),
-		"/dev/disk/by-id/virtio-data":                   disks("virtio", nil, "/var/lib/longhorn"),
-		"/dev/disk/by-id/ata-QEMU_HARDDISK_mine":        disks("sata", spec.Ptr("mine"), "/var/lib/longhorn"),
+		"/dev/disk/by-id/scsi-0QEMU_QEMU_HARDDISK_drive-scsi1": disks("scsi", nil, "/var/lib/longhorn"),
+		"/dev/disk/by-id/virtio-data":                          disks("virtio", nil, "/var/lib/longhorn"),
+		"/dev/disk/by-id/ata-QEMU_HARDDISK_mine":               disks("sata", spec.Ptr("mine"), "/var/lib/longhorn"),
 	} {
 		machine := machineOf(t, "work-1", change)
 		require.Len(t, machine.MachineDisks, 1)
@@ -148,11 +148,22 @@ func TestDisksAreFoundWhateverTheirOrder(t *testing.T) {
 	assert.Empty(t, provider.RawV1Alpha1().MachineConfig.MachineDisks)
 	assert.Empty(t, provider.RawV1Alpha1().MachineConfig.MachineKubelet.KubeletExtraMounts, "the kubelet sees user volumes anyway")
 
-	install := machineOf(t, "work-1", func(c *spec.Config) { c.Nodes[3].OSDisk = &spec.Disk{Type: spec.Ptr("virtio")} }).MachineInstall
-	assert.Equal(t, "/dev/vda", install.InstallDisk)
-	install = machineOf(t, "work-1", func(c *spec.Config) { c.Nodes[3].OSDisk = &spec.Disk{Serial: spec.Ptr("system")} }).MachineInstall
+	for want, change := range map[string]func(*spec.Config){
+		"/dev/disk/by-id/scsi-0QEMU_QEMU_HARDDISK_drive-scsi0": func(*spec.Config) {},
+		"/dev/disk/by-id/virtio-talos-system":                  func(c *spec.Config) { c.Nodes[3].OSDisk = &spec.Disk{Type: spec.Ptr("virtio")} },
+		"/dev/disk/by-id/ata-QEMU_HARDDISK_mine": func(c *spec.Config) {
+			c.Nodes[3].OSDisk = &spec.Disk{Type: spec.Ptr("sata"), Serial: spec.Ptr("mine")}
+		},
+		"/dev/nvme0n1": func(c *spec.Config) { c.Nodes[3].InstallDisk = spec.Ptr("/dev/nvme0n1") },
+	} {
+		assert.Equal(t, want, machineOf(t, "work-1", change).MachineInstall.InstallDisk)
+	}
+	physical := func(c *spec.Config) {
+		c.Cluster.VMIDBase, c.Nodes[3].OSDisk = nil, &spec.Disk{Serial: spec.Ptr("S3Z8NB0K")}
+	}
+	install := machineOf(t, "work-1", physical).MachineInstall
 	assert.Empty(t, install.InstallDisk)
-	assert.Equal(t, "system", install.InstallDiskSelector.Serial)
+	assert.Equal(t, "S3Z8NB0K", install.InstallDiskSelector.Serial, "hardware has serial numbers")
 }
 
 func TestDiskEncryptionKeys(t *testing.T) {

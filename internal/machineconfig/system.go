@@ -51,11 +51,11 @@ func (r *builder) addSystem() error {
 	return r.addFiles()
 }
 
-// selectInstallDisk prefers a serial number that was given to the OS disk over the device's name,
-// which depends on the order in which the kernel finds the disks.
+// selectInstallDisk prefers, on a node that is no VM, a serial number that was given to the OS disk over the device's
+// name, which depends on the order in which the kernel finds the disks.
 func (r *builder) selectInstallDisk() {
 	disk := spec.Or(r.node.OSDisk, spec.Disk{})
-	if disk.Serial == nil || r.machine.MachineInstall.InstallDisk != spec.DevicePath(disk) {
+	if r.node.VMID != nil || disk.Serial == nil || r.machine.MachineInstall.InstallDisk != spec.DevicePath(disk) {
 		return
 	}
 	r.machine.MachineInstall.InstallDisk = ""

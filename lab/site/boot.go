@@ -144,8 +144,8 @@ func (c *Cluster) board(v *vm, config map[string]string) *guest.Machine {
 		MemoryMiB: c.balloon(v, config),
 		Cores:     atoi(config["cores"], 1) * atoi(config["sockets"], 1),
 		CPUType:   cmp.Or(cpu.Get("cputype"), defaultCPU), BIOS: cmp.Or(config["bios"], "seabios"),
-		AgentEnabled: agentEnabled(config["agent"]),
-		Net:          c.s.net, Clock: c.s.opts.Clock, Trace: c.s.opts.Trace, PullImage: c.s.pull,
+		AgentEnabled: agentEnabled(config["agent"]), Type: config["machine"],
+		Net: c.s.net, Clock: c.s.opts.Clock, Trace: c.s.opts.Trace, PullImage: c.s.pull,
 		Faults: c.s.opts.Faults, Names: c.s.names(v),
 	}
 	for i := range 32 {
@@ -184,6 +184,9 @@ func (c *Cluster) plug(v *vm, m *guest.Machine, key string, config map[string]st
 		return
 	}
 
+	if p.Get("media") == "cdrom" {
+		m.CDDrives = append(m.CDDrives, guest.CDDrive{Device: key, Size: vol.Size})
+	}
 	switch {
 	case strings.Contains(vol.Name, "-cloudinit"):
 		m.CloudInit = cloudInit(m.Name, config)
@@ -192,7 +195,7 @@ func (c *Cluster) plug(v *vm, m *guest.Machine, key string, config map[string]st
 			m.CD = bootable(data)
 		}
 	default:
-		m.Disks = append(m.Disks, c.disk(vol, key, p.Get("serial")))
+		m.Disks = append(m.Disks, c.disk(vol, key, config))
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/google/uuid"
+
 	"github.com/talos-proxmox/talos-proxmox/lab/site/pve"
 )
 

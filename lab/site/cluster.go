@@ -5,11 +5,12 @@ package site
 
 import (
 	"fmt"
-	"github.com/talos-proxmox/talos-proxmox/lab/site/pve"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/talos-proxmox/talos-proxmox/lab/site/pve"
 )
 
 // Pool groups VMs and storages.

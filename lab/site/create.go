@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
 	"github.com/talos-proxmox/talos-proxmox/lab/site/pve"
 )
 

@@ -6,18 +6,22 @@ package site
 import (
 	"context"
 	"fmt"
-	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
-	"github.com/talos-proxmox/talos-proxmox/lab/site/pve"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/pve"
 )
 
 // disk returns a volume as a guest uses it. The closures follow the volume when it moves to another storage.
-func (c *Cluster) disk(vol *volume, device, serial string) *guest.Disk {
+func (c *Cluster) disk(vol *volume, device string, config map[string]string) *guest.Disk {
+	p := pve.ParseProperties("file", config[device])
+
 	return &guest.Disk{
-		Device: device, Size: vol.Size, Serial: serial, Image: vol.Image,
+		Device: device, Size: vol.Size, Serial: p.Get("serial"), Image: vol.Image,
+		DeviceID: c.deviceID(device, p.Get("serial"), config["machine"]), Controller: config["scsihw"], SSD: p.On("ssd"),
 		Load: func() []byte {
 			data, err := os.ReadFile(c.file(vol))
 			if err != nil {
@@ -38,6 +42,22 @@ func (c *Cluster) disk(vol *volume, device, serial string) *guest.Disk {
 			return writeFile(c.file(vol), data)
 		},
 	}
+}
+
+// deviceID returns what a SCSI disk answers that is asked who it is: since QEMU 10, which Proxmox VE 9 brings, the
+// name of its drive; before that its serial number, where it has one. A VM may be pinned to an older board.
+func (c *Cluster) deviceID(device, serial, machine string) string {
+	qemu := c.PVE() + 1
+	if _, version, ok := strings.Cut(machine, "-q35-"); ok {
+		qemu = atoi(strings.Split(version, ".")[0], qemu)
+	} else if _, version, ok := strings.Cut(machine, "-i440fx-"); ok {
+		qemu = atoi(strings.Split(version, ".")[0], qemu)
+	}
+	if qemu < 10 && serial != "" {
+		return serial
+	}
+
+	return "drive-" + device
 }
 
 func (s *Site) pull(ctx context.Context, ref string) (*guest.Image, error) {

@@ -5,12 +5,13 @@ package site
 
 import (
 	"fmt"
-	"github.com/talos-proxmox/talos-proxmox/lab/site/pve"
 	"path"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/talos-proxmox/talos-proxmox/lab/site/pve"
 )
 
 const (

@@ -6,9 +6,10 @@ package site
 import (
 	"crypto/sha256"
 	"fmt"
-	"github.com/talos-proxmox/talos-proxmox/lab/site/pve"
 	"net/netip"
 	"strconv"
+
+	"github.com/talos-proxmox/talos-proxmox/lab/site/pve"
 )
 
 // What a root shell on a host does with disks, for those who reach it by SSH.

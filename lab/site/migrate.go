@@ -6,11 +6,12 @@ package site
 import (
 	"context"
 	"fmt"
-	"github.com/talos-proxmox/talos-proxmox/lab/site/pve"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/talos-proxmox/talos-proxmox/lab/site/pve"
 )
 
 // Migrate moves a VM to another host and returns the task's UPID. A running one goes on running when

@@ -7,12 +7,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/talos-proxmox/talos-proxmox/lab/site/pve"
 	"io/fs"
 	"maps"
 	"os"
 	"strconv"
 	"strings"
+
+	"github.com/talos-proxmox/talos-proxmox/lab/site/pve"
 )
 
 // MoveDisk moves a disk to another storage of the host and returns the task's UPID. The old volume is

@@ -6,9 +6,10 @@ package site
 import (
 	"context"
 	"fmt"
-	"github.com/talos-proxmox/talos-proxmox/lab/site/pve"
 	"strconv"
 	"time"
+
+	"github.com/talos-proxmox/talos-proxmox/lab/site/pve"
 )
 
 // Start powers a VM on and returns the task's UPID.

@@ -5,11 +5,12 @@ package site
 
 import (
 	"context"
-	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
 	"maps"
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
 )
 
 // States of what is inside a VM.

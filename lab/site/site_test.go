@@ -75,9 +75,18 @@ type lab struct {
 	dir    string
 	url    string // of an image
 	faults *fault.Set
+
+	definition *site.Definition
 }
 
 func open(t *testing.T) *lab {
+	t.Helper()
+
+	return openAs(t, nil)
+}
+
+// openAs opens a site of that definition.
+func openAs(t *testing.T, definition *site.Definition) *lab {
 	t.Helper()
 
 	iso, err := image.Encode(image.Image{Talos: "v1.12.4", Platform: "nocloud", Arch: "amd64", Kind: image.KindISO})
@@ -92,7 +101,7 @@ func open(t *testing.T) *lab {
 	}))
 	t.Cleanup(web.Close)
 
-	l := &lab{T: t, dir: t.TempDir(), url: web.URL + "/talos.iso", guests: &guests{exits: make(chan guest.Exit), obeys: true}}
+	l := &lab{T: t, definition: definition, dir: t.TempDir(), url: web.URL + "/talos.iso", guests: &guests{exits: make(chan guest.Exit), obeys: true}}
 	l.faults = fault.New(guest.NewTrace(nil), nil)
 	l.start()
 
@@ -102,7 +111,10 @@ func open(t *testing.T) *lab {
 func (l *lab) start() {
 	l.Helper()
 
-	s, err := site.Open(site.Options{Dir: l.dir, Clock: guest.Clock{Speed: 1000}, Guest: l.guests.make, HTTP: http.DefaultClient, Faults: l.faults})
+	s, err := site.Open(site.Options{
+		Dir: l.dir, Definition: l.definition, Clock: guest.Clock{Speed: 1000}, Guest: l.guests.make, HTTP: http.DefaultClient,
+		Faults: l.faults,
+	})
 	require.NoError(l, err)
 	l.Cleanup(func() { _ = s.Close() })
 	l.site, l.Cluster = s, s.Clusters()[0]

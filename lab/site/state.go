@@ -5,10 +5,11 @@ package site
 
 import (
 	"cmp"
-	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
 )
 
 // state is what is on disk.

@@ -6,13 +6,14 @@ package site
 import (
 	"context"
 	"fmt"
-	"github.com/talos-proxmox/talos-proxmox/lab/site/pve"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/talos-proxmox/talos-proxmox/lab/site/pve"
 )
 
 // StorageStatus is a storage as one host sees it.

@@ -10,12 +10,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/talos-proxmox/talos-proxmox/lab/site/pve"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/talos-proxmox/talos-proxmox/lab/site/pve"
 )
 
 const (

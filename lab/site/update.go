@@ -5,12 +5,13 @@ package site
 
 import (
 	"context"
-	"github.com/talos-proxmox/talos-proxmox/lab/site/pve"
 	"maps"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/talos-proxmox/talos-proxmox/lab/site/pve"
 )
 
 // instant are the options that a running VM takes at once; all others but drives wait for its next

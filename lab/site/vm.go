@@ -6,13 +6,14 @@ package site
 import (
 	"crypto/sha1" //nolint:gosec // G505: a digest as Proxmox VE forms it, no security
 	"encoding/hex"
-	"github.com/talos-proxmox/talos-proxmox/lab/site/pve"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/talos-proxmox/talos-proxmox/lab/site/pve"
 )
 
 // VM is a virtual machine at one moment.

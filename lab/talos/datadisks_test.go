@@ -25,7 +25,7 @@ func dataDisk(device, serial string) *guest.Disk {
 	)
 
 	return &guest.Disk{
-		Device: device, Serial: serial, Size: 5 << 30,
+		Device: device, Serial: serial, Size: 5 << 30, DeviceID: "drive-" + device, Controller: "virtio-scsi-single",
 		Load: func() []byte {
 			mu.Lock()
 			defer mu.Unlock()
@@ -47,7 +47,7 @@ apiVersion: v1alpha1
 kind: UserVolumeConfig
 name: data
 provisioning:
-  diskSelector: {match: 'disk.serial == "user"'}
+  diskSelector: {match: '"/dev/disk/by-id/scsi-0QEMU_QEMU_HARDDISK_drive-scsi2" in disk.symlinks'}
   grow: true
   minSize: 1GiB
 `
@@ -61,7 +61,7 @@ func TestDataDisksAreFormattedOnce(t *testing.T) {
 	disks := []*guest.Disk{dataDisk("scsi1", "longhorn"), dataDisk("scsi2", "user")}
 	config := append(c.config(machine.TypeControlPlane, "cp-1", func(cfg *v1alpha1.Config) {
 		cfg.MachineConfig.MachineDisks = []*v1alpha1.MachineDisk{{ //nolint:staticcheck // what disks outside /var/mnt need
-			DeviceName:     "/dev/disk/by-id/scsi-0QEMU_QEMU_HARDDISK_longhorn",
+			DeviceName:     "/dev/disk/by-id/scsi-0QEMU_QEMU_HARDDISK_drive-scsi1",
 			DiskPartitions: []*v1alpha1.DiskPartition{{DiskMountPoint: "/var/lib/longhorn"}},
 		}}
 	}), userVolume...)

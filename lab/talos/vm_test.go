@@ -50,7 +50,7 @@ func (b *bench) vm(id int, change func(*guest.Machine)) *vm {
 		Names: []string{fmt.Sprintf("vm-%d", id)}, Lose: func(<-chan struct{}) {},
 	}
 	v.m.Disks = []*guest.Disk{{
-		Device: "scsi0", Size: 20 << 30,
+		Device: "scsi0", Size: 20 << 30, DeviceID: "drive-scsi0", Controller: "virtio-scsi-pci",
 		Load: func() []byte {
 			v.mu.Lock()
 			defer v.mu.Unlock()

@@ -17,6 +17,10 @@ var lastUnit = map[string]int{"scsi": 30, "virtio": 15, "sata": 5}
 
 const maxDisks = 14
 
+// unlinked is what is wrong with a serial number of a SCSI disk that Talos has to find by one link.
+const unlinked = "renames the disk in the guest on Proxmox VE 8 and not on 9, so Talos may not find it: remove it, " +
+	"or use type virtio or sata"
+
 // disks checks the OS disk and the data disks.
 func (r *rules) disks(at string, n spec.NamedNode) {
 	if size := *n.OSDisk.Size; size < OSDiskSize {
@@ -34,6 +38,9 @@ func (r *rules) disks(at string, n spec.NamedNode) {
 		}
 	}
 	r.disk(at+".osDisk", n, *n.OSDisk)
+	if links := n.OSDisk.GuestLinks(); len(links) > 1 && *n.InstallDisk == links[0] {
+		r.Addf(at+".osDisk.serial", unlinked)
+	}
 	if len(n.Disks)+1 > maxDisks {
 		r.Addf(at+".disks", "%d data disks are too many: the most is %d", len(n.Disks), maxDisks-1)
 	}
@@ -48,24 +55,27 @@ func (r *rules) dataDisks(at string, n spec.NamedNode) {
 	slots := map[string]string{n.OSDisk.Interface(): "osDisk"}
 	mounts, serials := map[string]string{}, map[string]string{}
 	for _, name := range scope.SortedKeys(n.Disks) {
-		disk, path := n.Disks[name], check.Key(at+".disks", name)
-		r.BlockName(path, name)
-		r.disk(path, n, disk)
+		disk, where := n.Disks[name], check.Key(at+".disks", name)
+		r.BlockName(where, name)
+		r.disk(where, n, disk)
 		if disk.Size == nil {
-			r.Addf(path+".size", "is required: write it in GiB")
+			r.Addf(where+".size", "is required: write it in GiB")
 		}
 		kept = kept || *disk.KeepOnRebuild
 		if *disk.KeepOnRebuild && n.DataVMID == nil {
-			r.Addf(path+".keepOnRebuild", "needs the node's dataVmId, the id of the VM that keeps the disk")
+			r.Addf(where+".keepOnRebuild", "needs the node's dataVmId, the id of the VM that keeps the disk")
 		}
-		r.clash(path+".unitNumber", slots, disk.Interface(), name, "slot")
+		r.clash(where+".unitNumber", slots, disk.Interface(), name, "slot")
 		if disk.Mountpoint != nil {
-			r.clash(path+".mountpoint", mounts, *disk.Mountpoint, name, "mountpoint")
+			r.clash(where+".mountpoint", mounts, *disk.Mountpoint, name, "mountpoint")
+			if path.Dir(*disk.Mountpoint) != "/var/mnt" && len(disk.GuestLinks()) > 1 {
+				r.Addf(where+".serial", unlinked)
+			}
 		} else if disk.Filesystem != nil {
-			r.Addf(path+".filesystem", "is for a disk that Talos formats and mounts: give the disk a mountpoint, or remove it")
+			r.Addf(where+".filesystem", "is for a disk that Talos formats and mounts: give the disk a mountpoint, or remove it")
 		}
 		if disk.Serial != nil {
-			r.clash(path+".serial", serials, *disk.Serial, name, "serial number")
+			r.clash(where+".serial", serials, *disk.Serial, name, "serial number")
 		}
 	}
 	if n.DataVMID != nil && !kept {

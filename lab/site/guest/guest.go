@@ -43,8 +43,12 @@ type Machine struct {
 	// AgentEnabled reports whether the VM has the virtio port of the QEMU guest agent.
 	AgentEnabled bool
 
+	// Type is the board, "q35"; "" stands for i440fx.
+	Type  string
 	NICs  []NIC
 	Disks []*Disk
+	// CDDrives are the drives that have a medium.
+	CDDrives []CDDrive
 	// CD is the image in the CD drive, nil when there is none.
 	CD *Image
 	// BootedFromCD tells which medium the firmware chose.
@@ -81,6 +85,12 @@ type NIC struct {
 	VLAN   int
 	MTU    int
 	Model  string
+}
+
+// CDDrive is a drive with a medium.
+type CDDrive struct {
+	Device string // "ide2"
+	Size   int64  // bytes
 }
 
 // Interface is a network interface as the guest agent reports it.
@@ -122,6 +132,12 @@ type Disk struct {
 	Device string // "scsi0"
 	Size   int64  // bytes
 	Serial string
+	// DeviceID is what a SCSI disk answers that is asked who it is.
+	DeviceID string
+	// Controller is the SCSI controller, "virtio-scsi-pci"; "" stands for lsi.
+	Controller string
+	// SSD reports whether the disk presents itself as one without rotating parts.
+	SSD bool
 	// Load returns what is on the disk, nil when it is blank.
 	Load func() []byte
 	// Store replaces what is on the disk, durably.

@@ -75,20 +75,20 @@ func (s *machineServer) resetDisks(in *machine.ResetRequest) ([]*guest.Disk, err
 		}
 	}
 
-	paths := disks.DevicePaths(s.node.VM.Disks)
-	var disks []*guest.Disk
+	devices := disks.List(s.node.VM)
+	var chosen []*guest.Disk
 	for _, name := range in.GetUserDisksToWipe() {
-		d := paths[name]
+		d := disks.Find(devices, name)
 		switch {
-		case d == nil:
+		case d == nil || d.Disk == nil:
 			return nil, status.Errorf(codes.Unknown, "reset user disk failed: device %s wasn't found", name)
-		case s.node.Disk != nil && s.node.Disk.Disk == d:
+		case s.node.Disk != nil && s.node.Disk.Disk == d.Disk:
 			return nil, status.Errorf(codes.Unknown, "reset user disk failed: device %s is the system disk", name)
 		}
-		disks = append(disks, d)
+		chosen = append(chosen, d.Disk)
 	}
 
-	return disks, nil
+	return chosen, nil
 }
 
 // Bootstrap creates the cluster's etcd on this node.

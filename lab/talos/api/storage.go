@@ -5,8 +5,6 @@ package api
 
 import (
 	"context"
-	"maps"
-	"slices"
 
 	"github.com/siderolabs/talos/pkg/machinery/api/storage"
 	"google.golang.org/protobuf/types/known/emptypb"
@@ -24,14 +22,21 @@ type storageServer struct {
 
 // Disks lists the disks that Linux sees.
 func (s *storageServer) Disks(context.Context, *emptypb.Empty) (*storage.DisksResponse, error) {
-	paths := disks.DevicePaths(s.node.VM.Disks)
 	reply := &storage.Disks{}
-	for _, path := range slices.Sorted(maps.Keys(paths)) {
-		d := paths[path]
+	for _, d := range disks.List(s.node.VM) {
+		kind := storage.Disk_HDD
+		switch {
+		case d.Spec.GetCdrom():
+			kind = storage.Disk_CD
+		case d.Disk == nil:
+			kind = storage.Disk_UNKNOWN
+		case !d.Spec.GetRotational():
+			kind = storage.Disk_SSD
+		}
 		reply.Disks = append(reply.Disks, &storage.Disk{
-			DeviceName: path, Model: disks.Model, Size: uint64(max(d.Size, 0)), Serial: d.Serial,
-			Type: storage.Disk_HDD, BusPath: "/pci0000:00/0000:00:05.0",
-			SystemDisk: s.node.Disk != nil && s.node.Disk.Disk == d,
+			DeviceName: d.Path(), Model: d.Spec.GetModel(), Size: d.Spec.GetSize(), Serial: d.Spec.GetSerial(), Type: kind,
+			Modalias: d.Spec.GetModalias(), Wwid: d.Spec.GetWwid(), BusPath: d.Spec.GetBusPath(), Subsystem: d.Spec.GetSubSystem(),
+			Readonly: d.Spec.GetReadonly(), SystemDisk: d.Disk != nil && s.node.Disk != nil && s.node.Disk.Disk == d.Disk,
 		})
 	}
 

@@ -13,8 +13,9 @@ import (
 
 	"github.com/blang/semver/v4"
 	talosconfig "github.com/siderolabs/talos/pkg/machinery/config/config"
-	"github.com/talos-proxmox/talos-proxmox/lab/talos/machineconfig"
 	"sigs.k8s.io/yaml"
+
+	"github.com/talos-proxmox/talos-proxmox/lab/talos/machineconfig"
 )
 
 // clusterConfig returns the API server that the running control planes ask for. One process stands for

@@ -6,10 +6,7 @@ package disks
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 	"sync"
-
-	"github.com/siderolabs/talos/pkg/machinery/api/resource/definitions/block"
 
 	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
 	"github.com/talos-proxmox/talos-proxmox/lab/talos/etcd"
@@ -118,40 +115,4 @@ func Wipe(d *guest.Disk) error {
 	}
 
 	return nil
-}
-
-// DevicePaths names each disk as Linux does: SCSI, SATA and IDE disks share sda…, virtio has vda….
-func DevicePaths(disks []*guest.Disk) map[string]*guest.Disk {
-	paths := map[string]*guest.Disk{}
-	next := map[string]byte{}
-
-	for _, d := range disks {
-		prefix := "sd"
-		if strings.HasPrefix(d.Device, "virtio") {
-			prefix = "vd"
-		}
-
-		paths["/dev/"+prefix+string('a'+rune(next[prefix]))] = d
-		next[prefix]++
-	}
-
-	return paths
-}
-
-// Model is how QEMU's disks present themselves.
-const Model = "QEMU HARDDISK"
-
-func Transport(path string) string {
-	if strings.HasPrefix(path, "/dev/vd") {
-		return "virtio"
-	}
-
-	return "scsi"
-}
-
-func Spec(path string, d *guest.Disk) *block.DiskSpec {
-	return &block.DiskSpec{
-		DevPath: path, Size: uint64(max(d.Size, 0)), SectorSize: 512, IoSize: 512,
-		Model: Model, Serial: d.Serial, Transport: Transport(path), SubSystem: "/sys/class/block",
-	}
 }

@@ -5,10 +5,11 @@ package node
 
 import (
 	"errors"
+	"time"
+
 	"github.com/talos-proxmox/talos-proxmox/lab/talos/machineconfig"
 	"github.com/talos-proxmox/talos-proxmox/lab/talos/nodenet"
 	"github.com/talos-proxmox/talos-proxmox/lab/talos/nodepki"
-	"time"
 )
 
 // PKI returns the PKI that the API uses, nil while it has none.

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -49,7 +48,7 @@ type mounted struct {
 // wantedVolume is a file system that the configuration asks for.
 type wantedVolume struct {
 	label, kind string
-	on          func(path string, d *guest.Disk) bool
+	on          func(d disks.Device) bool
 }
 
 // wantedVolumes returns user volumes, and the disks of the machine section.
@@ -72,9 +71,8 @@ func (n *Node) wantedVolumes() ([]wantedVolume, error) {
 	}
 	for _, d := range cfg.Machine().Disks() {
 		for _, p := range d.Partitions() {
-			all = append(all, wantedVolume{label: p.MountPoint(), kind: "xfs", on: func(path string, have *guest.Disk) bool {
-				return d.Device() == path || have.Serial != "" && strings.HasPrefix(d.Device(), "/dev/disk/by-id/") &&
-					strings.HasSuffix(d.Device(), "_"+have.Serial)
+			all = append(all, wantedVolume{label: p.MountPoint(), kind: "xfs", on: func(have disks.Device) bool {
+				return have.Path() == d.Device() || slices.Contains(have.Spec.GetSymlinks(), d.Device())
 			}})
 		}
 	}
@@ -83,14 +81,14 @@ func (n *Node) wantedVolumes() ([]wantedVolume, error) {
 }
 
 // selected returns the disk selector of a user volume.
-func selected(v talosconfig.UserVolumeConfig) (func(string, *guest.Disk) bool, error) {
+func selected(v talosconfig.UserVolumeConfig) (func(disks.Device) bool, error) {
 	match, ok := v.Provisioning().DiskSelector().Get()
 	if !ok {
 		return nil, fmt.Errorf("user volume %s selects no disk", v.Name())
 	}
 
-	return func(path string, d *guest.Disk) bool {
-		found, err := match.EvalBool(celenv.DiskLocator(), map[string]any{"disk": disks.Spec(path, d), "system_disk": false})
+	return func(d disks.Device) bool {
+		found, err := match.EvalBool(celenv.DiskLocator(), map[string]any{"disk": d.Spec, "system_disk": false})
 
 		return err == nil && found
 	}, nil
@@ -105,19 +103,18 @@ func (n *Node) mountVolumes() {
 
 		return
 	}
-	paths := disks.DevicePaths(n.VM.Disks)
+	devices := disks.List(n.VM)
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, v := range wanted {
 		if v.on == nil || slices.ContainsFunc(n.volumesHeld, func(m mounted) bool { return m.label == v.label }) {
 			continue
 		}
-		for _, path := range slices.Sorted(maps.Keys(paths)) {
-			d := paths[path]
-			if n.Disk != nil && n.Disk.Disk == d || !v.on(path, d) {
+		for _, d := range devices {
+			if d.Disk == nil || n.Disk != nil && n.Disk.Disk == d.Disk || !v.on(d) {
 				continue
 			}
-			if m, err := n.mount(v, path, d); err == nil {
+			if m, err := n.mount(v, d.Path(), d.Disk); err == nil {
 				n.volumesHeld = append(n.volumesHeld, m)
 			}
 

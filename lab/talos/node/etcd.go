@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/siderolabs/talos/pkg/machinery/config"
+
 	"github.com/talos-proxmox/talos-proxmox/lab/talos/disks"
 	"github.com/talos-proxmox/talos-proxmox/lab/talos/etcd"
 	"github.com/talos-proxmox/talos-proxmox/lab/talos/events"

@@ -7,8 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/siderolabs/talos/pkg/machinery/api/machine"
@@ -96,36 +94,31 @@ func (n *Node) OnDisk(img *guest.Image) guest.Image {
 
 // installDisk finds the disk that the configuration names or selects.
 func (n *Node) installDisk(in installTarget) (*guest.Disk, error) {
-	paths := disks.DevicePaths(n.VM.Disks)
+	devices := disks.List(n.VM)
 
 	match, err := in.DiskMatchExpression()
 	if err != nil {
-		return nil, fmt.Errorf("failed to parse disk selector: %w", err)
+		return nil, fmt.Errorf("failed to get disk match expression: %w", err)
 	}
 	if match != nil {
-		for _, path := range slices.Sorted(maps.Keys(paths)) {
-			ok, err := match.EvalBool(celenv.DiskLocator(), map[string]any{
-				"disk": disks.Spec(path, paths[path]), "system_disk": false,
-			})
+		for _, d := range devices {
+			ok, err := match.EvalBool(celenv.DiskLocator(), map[string]any{"disk": d.Spec, "system_disk": false})
 			if err != nil {
 				return nil, fmt.Errorf("failed to evaluate disk selector: %w", err)
 			}
-			if ok {
-				return paths[path], nil
+			if ok && d.Disk != nil {
+				return d.Disk, nil
 			}
 		}
 
-		return nil, errors.New("no disk matches the disk selector")
+		return nil, fmt.Errorf("no disks matched the expression: %s", match)
 	}
 
-	if in.Disk() == "" {
-		return nil, errors.New("an install disk is not set")
-	}
-	if d := paths[in.Disk()]; d != nil {
-		return d, nil
+	if d := disks.Find(devices, in.Disk()); d != nil && d.Disk != nil {
+		return d.Disk, nil
 	}
 
-	return nil, fmt.Errorf("failed to open %s: open %s: no such file or directory", in.Disk(), in.Disk())
+	return nil, fmt.Errorf("lstat %s: no such file or directory", in.Disk())
 }
 
 // installTarget is what an installation needs of the install section.

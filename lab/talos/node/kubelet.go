@@ -14,11 +14,12 @@ import (
 	"time"
 
 	"github.com/siderolabs/talos/pkg/machinery/config"
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/talos-proxmox/talos-proxmox/lab/talos/controlplane"
 	"github.com/talos-proxmox/talos-proxmox/lab/talos/events"
 	"github.com/talos-proxmox/talos-proxmox/lab/talos/machineconfig"
 	"github.com/talos-proxmox/talos-proxmox/lab/talos/nodepki"
-	corev1 "k8s.io/api/core/v1"
 )
 
 const (

@@ -6,7 +6,6 @@ package node
 import (
 	"bytes"
 	"context"
-	"maps"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -24,9 +23,10 @@ import (
 	"github.com/siderolabs/talos/pkg/machinery/resources/k8s"
 	"github.com/siderolabs/talos/pkg/machinery/resources/network"
 	"github.com/siderolabs/talos/pkg/machinery/resources/runtime"
+	"gopkg.in/yaml.v3"
+
 	"github.com/talos-proxmox/talos-proxmox/lab/talos/disks"
 	"github.com/talos-proxmox/talos-proxmox/lab/talos/machineconfig"
-	"gopkg.in/yaml.v3"
 )
 
 // EphemeralOverhead is what the other partitions of the system disk take.
@@ -141,23 +141,24 @@ func (n *Node) extensionLayers() []runtime.ExtensionStatusSpec {
 
 func (n *Node) diskResources() []resource.Resource {
 	var out []resource.Resource
-	paths := disks.DevicePaths(n.VM.Disks)
-	for _, path := range slices.Sorted(maps.Keys(paths)) {
-		d := paths[path]
-		r := block.NewDisk(block.NamespaceName, strings.TrimPrefix(path, "/dev/"))
+	for _, d := range disks.List(n.VM) {
+		r := block.NewDisk(block.NamespaceName, d.ID())
 		s := r.TypedSpec()
-		s.DevPath, s.Model, s.Serial, s.Transport = path, disks.Model, d.Serial, disks.Transport(path)
-		s.IOSize, s.SectorSize = 512, 512
-		s.SetSize(uint64(max(d.Size, 0)))
+		s.DevPath, s.Model, s.Serial, s.Transport = d.Path(), d.Spec.GetModel(), d.Spec.GetSerial(), d.Spec.GetTransport()
+		s.IOSize, s.SectorSize, s.Symlinks = uint(d.Spec.GetIoSize()), uint(d.Spec.GetSectorSize()), d.Spec.GetSymlinks()
+		s.Readonly, s.CDROM, s.Rotational = d.Spec.GetReadonly(), d.Spec.GetCdrom(), d.Spec.GetRotational()
+		s.Modalias, s.WWID = d.Spec.GetModalias(), d.Spec.GetWwid()
+		s.BusPath, s.SubSystem = d.Spec.GetBusPath(), d.Spec.GetSubSystem()
+		s.SetSize(d.Spec.GetSize())
 		out = append(out, r)
 
-		if n.Disk == nil || n.Disk.Disk != d {
+		if d.Disk == nil || n.Disk == nil || n.Disk.Disk != d.Disk {
 			continue
 		}
 		system := block.NewSystemDisk(block.NamespaceName, block.SystemDiskID)
-		system.TypedSpec().DevPath, system.TypedSpec().DiskID = path, strings.TrimPrefix(path, "/dev/")
+		system.TypedSpec().DevPath, system.TypedSpec().DiskID = d.Path(), d.ID()
 		out = append(out, system)
-		out = append(out, n.volumes(path, d.Size)...)
+		out = append(out, n.volumes(d.Path(), d.Disk.Size)...)
 	}
 
 	return out

@@ -4,11 +4,12 @@
 package node
 
 import (
-	"github.com/talos-proxmox/talos-proxmox/lab/talos/machineconfig"
-	"github.com/talos-proxmox/talos-proxmox/lab/talos/nodenet"
 	"net"
 	"net/netip"
 	"slices"
+
+	"github.com/talos-proxmox/talos-proxmox/lab/talos/machineconfig"
+	"github.com/talos-proxmox/talos-proxmox/lab/talos/nodenet"
 )
 
 // setKubelet reports whether the kubelet has its API server; a control plane's own goes with it.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/siderolabs/talos/pkg/machinery/config"
+
 	"github.com/talos-proxmox/talos-proxmox/lab/talos/etcd"
 )
 
