@@ -75,6 +75,7 @@ var nodeCases = map[string]keyCase{
 	"networks.*.routes[].metric":  {node: routed},
 
 	"osDisk.size":          {value: "50"},
+	"osDisk.serial":        {node: "osDisk: {type: virtio}"},
 	"osDisk.mountpoint":    {value: "/var/mnt/one", refused: "is for data disks"},
 	"osDisk.filesystem":    {refused: "is for data disks"},
 	"osDisk.keepOnRebuild": {refused: "is for data disks"},

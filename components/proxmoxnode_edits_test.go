@@ -26,6 +26,7 @@ func editable(name string) components.ProxmoxNodeArgs {
 	n.GPU.Devices, n.GPU.Identities, n.GPU.Mapping = nil, nil, spec.Ptr("gpu")
 	n.USB = n.USB[:1]
 	n.SCSIHardware = spec.Ptr("virtio-scsi-single")
+	n.InstallDisk = spec.Ptr("/dev/sda") // a link would go with the serial number
 	n.Disks["kept"] = spec.Disk{Size: spec.Ptr(spec.GiB(50)), UnitNumber: spec.Ptr(1), KeepOnRebuild: spec.Ptr(true)}
 	n.Disks["second"] = spec.Disk{Size: spec.Ptr(spec.GiB(5)), UnitNumber: spec.Ptr(9)}
 	n.Networks["storage"] = spec.Network{
