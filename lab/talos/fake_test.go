@@ -6,7 +6,6 @@ package talos_test
 import (
 	"context"
 	"errors"
-	"net/http"
 	"net/http/httptest"
 	"sync"
 
@@ -19,31 +18,19 @@ import (
 type fakeKubernetes struct {
 	mu       sync.Mutex
 	clusters []*fakeCluster
+	api      fakeAPI
 }
 
 func (f *fakeKubernetes) Start(_ context.Context, c controlplane.Config) (controlplane.Cluster, error) {
 	k := &fakeCluster{
-		config: c, server: httptest.NewServer(http.HandlerFunc(noGroups)),
-		nodes: map[string]controlplane.NodeSpec{}, runs: map[string]chan struct{}{},
+		config: c, nodes: map[string]controlplane.NodeSpec{}, runs: map[string]chan struct{}{}, api: &f.api,
 	}
+	k.server = httptest.NewServer(k.api)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.clusters = append(f.clusters, k)
 
 	return k, nil
-}
-
-// noGroups is an API that serves no kind at all.
-func noGroups(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Content-Type", "application/json")
-	switch r.URL.Path {
-	case "/api":
-		_, _ = w.Write([]byte(`{"kind":"APIVersions","versions":[]}`))
-	case "/apis":
-		_, _ = w.Write([]byte(`{"kind":"APIGroupList","apiVersion":"v1","groups":[]}`))
-	default:
-		w.WriteHeader(http.StatusNotFound)
-	}
 }
 
 func (f *fakeKubernetes) last() *fakeCluster {
@@ -70,6 +57,7 @@ type fakeCluster struct {
 	nodes     map[string]controlplane.NodeSpec
 	runs      map[string]chan struct{}
 	destroyed bool
+	api       *fakeAPI
 }
 
 func (c *fakeCluster) Addr() string { return c.server.Listener.Addr().String() }

@@ -19,25 +19,18 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/lab/talos/node"
 )
 
-// errBusy is the answer while another sequence runs.
-var errBusy = status.Error(codes.Unavailable, "locked")
-
 // Reboot starts the node again.
 func (s *machineServer) Reboot(context.Context, *machine.RebootRequest) (*machine.RebootResponse, error) {
 	actor := uuid.NewString()
-	if !s.node.Ask(node.Request{Actor: actor, Run: s.node.Reboot}) {
-		return nil, errBusy
-	}
+	s.node.Ask(node.Request{Sequence: node.SequenceReboot, Actor: actor, Run: s.node.Reboot})
 
 	return &machine.RebootResponse{Messages: []*machine.Reboot{{ActorId: actor}}}, nil
 }
 
 // Shutdown turns the machine off.
-func (s *machineServer) Shutdown(context.Context, *machine.ShutdownRequest) (*machine.ShutdownResponse, error) {
+func (s *machineServer) Shutdown(_ context.Context, in *machine.ShutdownRequest) (*machine.ShutdownResponse, error) {
 	actor := uuid.NewString()
-	if !s.node.Ask(node.Request{Actor: actor, Run: s.node.Shutdown}) {
-		return nil, errBusy
-	}
+	s.node.Ask(node.Request{Sequence: node.SequenceShutdown, Actor: actor, Takeover: true, Run: s.node.Shutdown(in.GetForce())})
 
 	return &machine.ShutdownResponse{Messages: []*machine.Shutdown{{ActorId: actor}}}, nil
 }
@@ -50,9 +43,7 @@ func (s *machineServer) Reset(_ context.Context, in *machine.ResetRequest) (*mac
 	}
 
 	actor := uuid.NewString()
-	if !s.node.Ask(node.Request{Actor: actor, Run: s.node.Reset(in, disks)}) {
-		return nil, errBusy
-	}
+	s.node.Ask(node.Request{Sequence: node.SequenceReset, Actor: actor, Run: s.node.Reset(in, disks)})
 
 	return &machine.ResetResponse{Messages: []*machine.Reset{{ActorId: actor}}}, nil
 }
@@ -121,17 +112,15 @@ func (s *machineServer) Upgrade(ctx context.Context, in *machine.UpgradeRequest)
 	}
 
 	actor := uuid.NewString()
-	run := n.Upgrade(n.OnDisk(img))
+	sequence, run := node.SequenceUpgrade, n.Upgrade(n.OnDisk(img))
 	if in.GetStage() {
 		next := n.OnDisk(img)
 		if err := n.Disk.Update(func(d *disks.Installation) { d.Staged = &next }); err != nil {
 			return nil, fmt.Errorf("error adding staged upgrade image ref tag: %w", err)
 		}
-		run = n.Reboot
+		sequence, run = node.SequenceStageUpgrade, n.Reboot
 	}
-	if !n.Ask(node.Request{Actor: actor, Run: run}) {
-		return nil, errBusy
-	}
+	n.Ask(node.Request{Sequence: sequence, Actor: actor, Run: run})
 
 	return &machine.UpgradeResponse{
 		Messages: []*machine.Upgrade{{Ack: "Upgrade request received", ActorId: actor}},
@@ -153,9 +142,7 @@ func (s *machineServer) Rollback(context.Context, *machine.RollbackRequest) (*ma
 	if err != nil {
 		return nil, err
 	}
-	if !n.Ask(node.Request{Actor: uuid.NewString(), Run: n.Reboot}) {
-		return nil, errBusy
-	}
+	n.Ask(node.Request{Sequence: node.SequenceReboot, Actor: uuid.NewString(), Takeover: true, Run: n.Reboot})
 
 	return &machine.RollbackResponse{Messages: []*machine.Rollback{{}}}, nil
 }

@@ -114,14 +114,29 @@ func (l *Log) Next(ctx context.Context, pos int) (*machine.Event, int, error) {
 	}
 }
 
-// Sequence tells watchers how a sequence of the node proceeds.
-func (l *Log) Sequence(name string, action machine.SequenceEvent_Action, actor string, err error) {
-	e := &machine.SequenceEvent{Sequence: name, Action: action}
-	if err != nil {
-		e.Action = machine.SequenceEvent_NOOP
-		e.Error = &common.Error{Code: common.Code_FATAL, Message: "sequence failed: " + err.Error()}
-	}
-	l.publish(e, actor)
+// Start tells watchers that a sequence of the node began.
+func (l *Log) Start(sequence, actor string) {
+	l.publish(&machine.SequenceEvent{Sequence: sequence, Action: machine.SequenceEvent_START}, actor)
+}
+
+// Stop tells watchers that a sequence is over.
+func (l *Log) Stop(sequence, actor string) {
+	l.publish(&machine.SequenceEvent{Sequence: sequence, Action: machine.SequenceEvent_STOP}, actor)
+}
+
+// Fail tells watchers that a sequence is over because of an error.
+func (l *Log) Fail(sequence, actor string, err error) {
+	l.Stop(sequence, actor)
+	l.publish(&machine.SequenceEvent{Sequence: sequence, Action: machine.SequenceEvent_NOOP, Error: &common.Error{
+		Code: common.Code_FATAL, Message: "sequence failed: " + err.Error(),
+	}}, actor)
+}
+
+// Locked tells watchers that a sequence did not begin, because another runs.
+func (l *Log) Locked(sequence string) {
+	l.publish(&machine.SequenceEvent{Sequence: sequence, Action: machine.SequenceEvent_NOOP, Error: &common.Error{
+		Code: common.Code_LOCKED, Message: "sequence not started: locked",
+	}}, "")
 }
 
 // Phase runs do as a phase of a sequence.

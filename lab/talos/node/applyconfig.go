@@ -31,7 +31,7 @@ func (n *Node) SaveConfig(cfg config.Provider, mode machine.ApplyConfigurationRe
 	case machine.ApplyConfigurationRequest_NO_REBOOT:
 		n.useConfig(cfg)
 	case machine.ApplyConfigurationRequest_REBOOT:
-		n.Ask(Request{Run: n.Reboot})
+		n.Ask(Request{Sequence: SequenceReboot, Takeover: true, Run: n.Reboot})
 	default:
 	}
 

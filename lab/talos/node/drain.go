@@ -19,9 +19,10 @@ import (
 )
 
 const (
-	drainTimeout = 5 * time.Minute
-	evictRetry   = 5 * time.Second
-	evictGrace   = int64(60)
+	cordonTimeout = time.Minute
+	drainTimeout  = 5 * time.Minute
+	evictRetry    = 5 * time.Second
+	evictGrace    = int64(60)
 
 	// cordonedByTalos marks a node that Talos cordoned and will uncordon itself.
 	cordonedByTalos = "talos.dev/cordoned"
@@ -48,26 +49,48 @@ func (n *Node) kubernetesClient() kubernetes.Interface {
 	return client
 }
 
-// drain cordons the node and evicts its pods. What cannot be evicted in time stops with the node.
-func (n *Node) drain(ctx context.Context, actor string) {
-	client := n.kubernetesClient()
-	if client == nil || !n.kubeletUp() {
-		return
+// drain cordons the node and evicts its pods. What cannot be evicted in time stops with the node: that is a warning.
+// Not to be cordoned, or not to know its pods, is an error.
+func (n *Node) drain(ctx context.Context, actor string) error {
+	if !n.joined() {
+		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, max(n.VM.Clock.Scale(drainTimeout), time.Second))
-	defer cancel()
 
 	end := n.VM.Trace.Begin("node.drain", n.Object(), n.Attrs())
 	err := n.Events.Phase("drain", actor, func() error {
-		if err := n.cordon(ctx, client, true); err != nil {
+		client, err := n.awaitCordoned(ctx)
+		if err != nil {
 			return err
 		}
+		ctx, cancel := context.WithTimeout(ctx, max(n.VM.Clock.Scale(drainTimeout), time.Second))
+		defer cancel()
 
 		return n.evictAll(ctx, client)
 	})
 	end(err)
-	if err != nil {
-		n.Console("drain", "error", err)
+
+	return err
+}
+
+// joined reports whether the kubelet was ever accepted by its cluster.
+func (n *Node) joined() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+
+	return n.registered
+}
+
+// awaitCordoned waits until the node is cordoned.
+func (n *Node) awaitCordoned(ctx context.Context) (kubernetes.Interface, error) {
+	ctx, cancel := context.WithTimeout(ctx, max(n.VM.Clock.Scale(cordonTimeout), time.Second))
+	defer cancel()
+	for {
+		if client := n.kubernetesClient(); client != nil && n.cordon(ctx, client, true) == nil {
+			return client, nil
+		}
+		if n.VM.Clock.Sleep(ctx, evictRetry) != nil {
+			return nil, context.DeadlineExceeded
+		}
 	}
 }
 
@@ -122,7 +145,7 @@ func (n *Node) evictAll(ctx context.Context, client kubernetes.Interface) error 
 	for _, pod := range pods.Items {
 		owner := metav1.GetControllerOf(&pod)
 		_, mirror := pod.Annotations[corev1.MirrorPodAnnotationKey]
-		if mirror || owner == nil || owner.Kind == "DaemonSet" || pod.DeletionTimestamp != nil {
+		if mirror || owner == nil || owner.Kind == "DaemonSet" {
 			continue
 		}
 		wg.Go(func() {

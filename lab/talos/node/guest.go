@@ -52,12 +52,13 @@ func (g talosGuest) Run(ctx context.Context, m *guest.Machine) guest.Exit {
 	loadErr := n.load() // before anybody else sees the node: it sets what never changes afterwards
 	g.nodes.add(n)
 	defer g.nodes.forget(n)
+	defer close(n.off)
 
 	go func() {
 		select {
 		case <-ctx.Done():
 		case <-m.ShutdownRequested:
-			n.Ask(Request{Run: n.Shutdown})
+			n.Ask(Request{Sequence: SequenceShutdown, Takeover: true, Run: n.Shutdown(true)}) // ACPI: forced
 		}
 	}()
 
@@ -89,7 +90,8 @@ func newNode(ns *Nodes, m *guest.Machine) *Node {
 		Services: events.NewServices(log),
 		BootID:   uuid.NewString(),
 		Started:  time.Now(),
-		requests: make(chan Request, 1),
+		requests: make(chan Request),
+		off:      make(chan struct{}),
 		poked:    make(chan struct{}),
 		stage:    stageBooting,
 	}
@@ -201,31 +203,6 @@ func (n *Node) stageNow() (string, error) {
 
 	return n.stage, n.problem
 }
-
-// serve runs until something ends the power cycle.
-func (n *Node) serve(ctx context.Context) (guest.Exit, error) {
-	for {
-		select {
-		case <-ctx.Done():
-			return guest.ExitPowerOff, ctx.Err()
-		case r := <-n.requests:
-			exit, err := r.Run(ctx, r.Actor)
-			if err == nil {
-				return exit, nil
-			}
-			if ctx.Err() != nil {
-				return guest.ExitPowerOff, ctx.Err()
-			}
-			n.Console("sequence", "error", err)
-			if exit != stays {
-				return exit, err
-			}
-		}
-	}
-}
-
-// stays is the exit of a sequence that failed and left the node running.
-const stays = guest.Exit(-1)
 
 // waitPoke waits d of the site's time, or until the node changes.
 func (n *Node) waitPoke(ctx context.Context, d time.Duration) {

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/siderolabs/talos/pkg/machinery/api/machine"
 	"github.com/siderolabs/talos/pkg/machinery/cel"
 	"github.com/siderolabs/talos/pkg/machinery/cel/celenv"
 	"github.com/siderolabs/talos/pkg/machinery/config"
@@ -30,13 +29,15 @@ const (
 // install writes Talos and the configuration to the install disk and reboots.
 func (n *Node) install(ctx context.Context, cfg config.Provider) (guest.Exit, error) {
 	n.setStage(stageInstalling, nil)
-	n.Events.Sequence("install", machine.SequenceEvent_START, "", nil)
+	n.Events.Start("install", "")
 	end := n.VM.Trace.Begin("talos.install", n.Object(), n.Attrs())
 	err := n.writeInstallation(ctx, cfg)
 	end(err)
-	n.Events.Sequence("install", machine.SequenceEvent_STOP, "", err)
 
-	if err != nil {
+	if err == nil {
+		n.Events.Stop("install", "")
+	} else {
+		n.Events.Fail("install", "", err)
 		n.setStage(stageInstalling, err)
 		n.Console("install failed", "error", err)
 		if n.VM.Clock.Sleep(ctx, installRetry) != nil {

@@ -26,7 +26,7 @@ func (n *Node) quiesce(actor string) {
 // Reboot stops the node and starts it again.
 func (n *Node) Reboot(ctx context.Context, actor string) (guest.Exit, error) {
 	end := n.VM.Trace.Begin("talos.reboot", n.Object(), n.Attrs())
-	n.Events.Sequence("reboot", machine.SequenceEvent_START, actor, nil)
+	n.Events.Start(SequenceReboot, actor)
 	n.setStage(stageRebooting, nil)
 	n.quiesce(actor)
 	exit, err := n.rebootNow(ctx)
@@ -36,16 +36,33 @@ func (n *Node) Reboot(ctx context.Context, actor string) (guest.Exit, error) {
 }
 
 // Shutdown stops the node and turns the machine off.
-func (n *Node) Shutdown(ctx context.Context, actor string) (guest.Exit, error) {
-	end := n.VM.Trace.Begin("talos.shutdown", n.Object(), n.Attrs())
-	n.Events.Sequence("shutdown", machine.SequenceEvent_START, actor, nil)
-	n.setStage(stageShutdown, nil)
-	n.drain(ctx, actor)
-	n.quiesce(actor)
-	err := n.VM.Clock.Sleep(ctx, rebootTime)
-	end(err)
+// An ACPI shutdown is forced: it drains nothing.
+func (n *Node) Shutdown(force bool) func(context.Context, string) (guest.Exit, error) {
+	return func(ctx context.Context, actor string) (guest.Exit, error) {
+		end := n.VM.Trace.Begin("talos.shutdown", n.Object(), n.Attrs())
+		n.Events.Start(SequenceShutdown, actor)
+		n.setStage(stageShutdown, nil)
+		if !force {
+			if err := n.drain(ctx, actor); err != nil {
+				err = failed(2, SequenceShutdown, err)
+				n.Events.Fail(SequenceShutdown, actor, err)
+				n.setStage(stageRebooting, nil)
+				end(err)
 
-	return guest.ExitPowerOff, err
+				return stays, err
+			}
+		}
+		n.quiesce(actor)
+		err := n.VM.Clock.Sleep(ctx, rebootTime)
+		end(err)
+
+		return guest.ExitPowerOff, err
+	}
+}
+
+// failed returns what Talos says of a sequence in which a phase failed.
+func failed(phase int, sequence string, err error) error {
+	return fmt.Errorf("error running phase %d in %s sequence: task 1/1: failed, %w", phase, sequence, err)
 }
 
 // Reset returns the sequence that a reset request asks for.
@@ -54,10 +71,14 @@ func (n *Node) Reset(
 ) func(context.Context, string) (guest.Exit, error) {
 	return func(ctx context.Context, actor string) (guest.Exit, error) {
 		end := n.VM.Trace.Begin("talos.reset", n.Object(), n.Attrs())
-		n.Events.Sequence("reset", machine.SequenceEvent_START, actor, nil)
+		n.Events.Start(SequenceReset, actor)
 		n.setStage(stageResetting, nil)
 		exit, err := n.doReset(ctx, actor, in, userDisks)
-		n.Events.Sequence("reset", machine.SequenceEvent_STOP, actor, err)
+		if err != nil {
+			n.Events.Fail(SequenceReset, actor, err)
+		} else {
+			n.Events.Stop(SequenceReset, actor)
+		}
 		end(err)
 
 		return exit, err
@@ -68,14 +89,16 @@ func (n *Node) doReset(
 	ctx context.Context, actor string, in *machine.ResetRequest, userDisks []*guest.Disk,
 ) (guest.Exit, error) {
 	if in.GetGraceful() {
-		n.drain(ctx, actor)
+		if err := n.drain(ctx, actor); err != nil { // a reset goes on without
+			n.Console("drain", "error", err)
+		}
 	}
 	if g, _ := n.Group(); in.GetGraceful() && g != nil {
 		err := n.Events.Phase("leave", actor, func() error { return n.LeaveEtcd(ctx) })
 		if err != nil {
-			n.setStage(stageRunning, nil)
+			n.setStage(stageRebooting, nil)
 
-			return stays, fmt.Errorf("leaving etcd: %w", err)
+			return stays, failed(4, SequenceReset, err)
 		}
 	}
 	n.quiesce(actor)

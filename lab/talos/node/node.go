@@ -37,7 +37,9 @@ type Node struct {
 	BootID   string
 	Started  time.Time
 	requests chan Request
-	bootMu   sync.Mutex
+	// off closes when the power cycle is over.
+	off    chan struct{}
+	bootMu sync.Mutex
 	// Installing is held while an installer runs.
 	Installing sync.Mutex
 	pubMu      sync.Mutex
@@ -61,23 +63,19 @@ type Node struct {
 	heldVIPs map[netip.Addr]bool
 	serving  bool
 	kubelet  bool
-	apiStop  func()
-	criReady bool
-	upload   []byte
-	images   []string
-	pki      *nodepki.PKI
-	why      error
-	served   func(error)
-	try      context.CancelFunc
-	lines    []string
+	// registered reports whether the kubelet was up in this power cycle.
+	registered bool
+	apiStop    func()
+	criReady   bool
+	upload     []byte
+	images     []string
+	pki        *nodepki.PKI
+	why        error
+	served     func(error)
+	try        context.CancelFunc
+	lines      []string
 	// volumesHeld are the mounted file systems of data disks.
 	volumesHeld []mounted
-}
-
-// Request asks the node to do something that ends its power cycle.
-type Request struct {
-	Actor string
-	Run   func(ctx context.Context, actor string) (guest.Exit, error)
 }
 
 // key names the machine across its power cycles, wherever it runs.
@@ -231,16 +229,6 @@ func (n *Node) Group() (*EtcdCluster, uint64) {
 	defer n.mu.Unlock()
 
 	return n.etcd, n.etcdID
-}
-
-// Ask hands a request to the node's main loop; only the first one counts.
-func (n *Node) Ask(r Request) bool {
-	select {
-	case n.requests <- r:
-		return true
-	default:
-		return false
-	}
 }
 
 // consoleKept is how many lines Dmesg answers with.

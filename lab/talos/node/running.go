@@ -11,7 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/siderolabs/talos/pkg/machinery/api/machine"
 	"github.com/siderolabs/talos/pkg/machinery/config"
 	"github.com/siderolabs/talos/pkg/machinery/resources/runtime"
 
@@ -44,7 +43,7 @@ func (n *Node) runConfigured(ctx context.Context, cfg config.Provider) (guest.Ex
 
 	n.setConfig(cfg)
 	n.applyNetwork()
-	n.Events.Sequence("boot", machine.SequenceEvent_START, "", nil)
+	n.Events.Start("boot", "")
 	n.startServices()
 
 	running.Go(func() { n.Nodes.api.ServeConfigured(ctx, n) })
@@ -112,7 +111,7 @@ func (n *Node) runStages(ctx context.Context) {
 		if stage, _ := n.stageNow(); !booted && (stage == stageBooting || stage == stageMaintenance) && n.booted() {
 			booted = true
 			n.setStage(stageRunning, nil)
-			n.Events.Sequence("boot", machine.SequenceEvent_STOP, "", nil)
+			n.Events.Stop("boot", "")
 		}
 		if booted && !opened && i%publishEvery == 0 {
 			opened = n.uncordon(ctx) // the API server may start after its node

@@ -16,6 +16,7 @@ import (
 func (n *Node) setKubelet(up bool) {
 	n.mu.Lock()
 	n.kubelet = up
+	n.registered = n.registered || up
 	stop := n.apiStop
 	n.mu.Unlock()
 

@@ -51,9 +51,16 @@ func (n *Node) Upgrade(next guest.Image) func(context.Context, string) (guest.Ex
 		attrs := n.Attrs()
 		attrs["to"], attrs["schematic"] = next.Talos, next.Schematic
 		end := n.VM.Trace.Begin("talos.upgrade", n.Object(), attrs)
-		n.Events.Sequence("upgrade", machine.SequenceEvent_START, actor, nil)
+		n.Events.Start(SequenceUpgrade, actor)
 		n.setStage(stageUpgrading, nil)
-		n.drain(ctx, actor)
+		if err := n.drain(ctx, actor); err != nil {
+			err = failed(1, SequenceUpgrade, err)
+			n.Events.Fail(SequenceUpgrade, actor, err)
+			n.setStage(stageRebooting, nil)
+			end(err)
+
+			return stays, err
+		}
 		n.setKubelet(false)
 
 		err := n.Events.Phase("upgrade", actor, func() error {
@@ -66,9 +73,11 @@ func (n *Node) Upgrade(next guest.Image) func(context.Context, string) (guest.Ex
 
 			return n.SwitchTo(next)
 		})
-		n.Events.Sequence("upgrade", machine.SequenceEvent_STOP, actor, err)
 		if err != nil {
+			n.Events.Fail(SequenceUpgrade, actor, err)
 			n.Console("upgrade failed", "error", err)
+		} else {
+			n.Events.Stop(SequenceUpgrade, actor)
 		}
 		n.quiesce(actor)
 		exit, sleepErr := n.rebootNow(ctx)
