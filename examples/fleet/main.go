@@ -91,7 +91,9 @@ func (r result) String() string {
 	return fmt.Sprintf("%-20s %s, %s", r.cluster, r.summary, r.took.Round(time.Second))
 }
 
-func indent(text string) string { return "  " + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n  ") }
+func indent(text string) string {
+	return "  " + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n  ")
+}
 
 // each runs do for every file, so many at the same time, and returns the results in the order of the files.
 func each(files []string, atOnce int, do func(string) result) []result {
@@ -149,18 +151,16 @@ func apply(ctx context.Context, project, cluster, file string, destroy bool) (st
 	return strings.Join(changes, ", "), nil
 }
 
-// reasons returns what the program and the engine said was wrong: the whole output of Pulumi is in the error.
+// reasons returns what the program and the engine said was wrong. Pulumi's whole output is in the error; what tells why
+// stands under Diagnostics.
 func reasons(err error) error {
-	var lines []string
-	for line := range strings.Lines(err.Error()) {
-		line = strings.TrimSpace(line)
-		if strings.HasPrefix(line, "error: ") || strings.Contains(line, " (line ") {
-			lines = append(lines, line)
-		}
-	}
-	if len(lines) == 0 {
+	_, diagnostics, found := strings.Cut(err.Error(), "Diagnostics:\n")
+	if !found {
 		return err
 	}
+	for _, next := range []string{"\nOutputs:", "\nResources:", "\nstderr:"} {
+		diagnostics, _, _ = strings.Cut(diagnostics, next)
+	}
 
-	return errors.New(strings.Join(slices.Compact(lines), "\n"))
+	return errors.New(strings.TrimSpace(diagnostics))
 }
