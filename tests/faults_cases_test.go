@@ -105,8 +105,8 @@ func creations() []scenario {
 			says:   []string{"context deadline exceeded"},
 		},
 		{
-			name: "API slow", what: "Proxmox VE's API answers each call half a minute late", doing: firstUp,
-			faults: []string{"api-slow api=proxmox by=30s"}, survives: true,
+			name: "API slow", what: "Proxmox VE's API answers each call half a second late", doing: firstUp,
+			faults: []string{"api-slow api=proxmox by=500ms"}, survives: true,
 		},
 		{
 			name: "host down", what: "the host has no power", doing: firstUp,
@@ -184,7 +184,7 @@ func edits() []scenario {
 		},
 		{
 			name: "API server flaps", what: "a control plane's API server comes and goes", doing: moreMemory,
-			faults: []string{"kube-flap node=ctrl-00 up=1m down=1m"}, edits: memory("memory: 8192, role", "7168"), survives: true,
+			faults: []string{"kube-flap node=ctrl-00 up=1s down=1s"}, edits: memory("memory: 8192, role", "7168"), survives: true,
 		},
 		{
 			name: "Talos API error", what: "another node's Talos API answers with an error", doing: moreMemory,
@@ -201,8 +201,8 @@ func edits() []scenario {
 			},
 		},
 		{
-			name: "Talos API slow", what: "every Talos API answers each call half a minute late", doing: moreMemory,
-			faults: []string{"api-slow api=talos by=30s"}, edits: memory("memory: 5120, role", "4096"), survives: true,
+			name: "Talos API slow", what: "every Talos API answers each call half a second late", doing: moreMemory,
+			faults: []string{"api-slow api=talos by=500ms"}, edits: memory("memory: 5120, role", "4096"), survives: true,
 		},
 		{
 			name: "clock", what: "another node's clock is ten years ahead", doing: moreMemory,

@@ -105,7 +105,8 @@ Each row is a run of the real Pulumi engine and the real program in the [lab](la
 wrong with ` + "`lab fault add`" + `. The text is what the ` + "`pulumi up`" + ` that met the fault printed; the test asserts it. Then the fault
 was taken away and ` + "`pulumi up`" + ` was run again: it succeeded, a preview was empty, and the site was as an undisturbed run
 leaves it (hosts, files, VMs, nodes, clusters). The last column is how long that ` + "`up`" + ` and the preview took in the lab
-(whose minute of booting is a second), rounded up to ten seconds; on hardware it is minutes.
+(whose minute of booting is a second), rounded up to ten seconds; on hardware it is minutes. Durations of faults, as the
+program's own time-outs, are real time.
 
 Generated: ` + "`make reliability`" + ` runs the scenarios in ` + "`tests/faults_cases_test.go`" + `, records them in
 ` + "`tests/testdata/faults/run.json`" + ` and writes this page from the record. The waits of its stack file are short (ready

@@ -51,7 +51,7 @@ func (d *Daemon) publish(ctx context.Context, images *factory.Factory) {
 			proxmox.ServeSSH(ctx, d.site, conn, addr)
 		}
 	})
-	outside := d.faults.HTTP(fault.Web, "", d.site.Clock().Scale, func(w http.ResponseWriter, a fault.Answer) {
+	outside := d.faults.HTTP(fault.Web, "", func(w http.ResponseWriter, a fault.Answer) {
 		http.Error(w, a.Message, a.Status)
 	}, web)
 	gateway.HTTPS(ctx, n, d.authority, d.opts.Log, port(443), outside)

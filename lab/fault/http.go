@@ -24,8 +24,6 @@ type Call struct {
 	API, Name, Method string
 	// Node are the names of the node that is called, nil when it is none.
 	Node []string
-	// Scale turns the site's time into ours; nil leaves it.
-	Scale func(time.Duration) time.Duration
 }
 
 // Befall waits as slow and silent APIs make callers wait, and returns the error that the API answers
@@ -39,11 +37,7 @@ func (s *Set) Befall(ctx context.Context, c Call) (*Answer, error) {
 	object := c.API + "/" + strings.TrimPrefix(c.Name, "/")
 
 	if f, yes := s.Strike(APISlow, object, about); yes {
-		d := f.Duration("by")
-		if c.Scale != nil {
-			d = c.Scale(d)
-		}
-		t := time.NewTimer(d)
+		t := time.NewTimer(f.Duration("by"))
 		defer t.Stop()
 		select {
 		case <-t.C:
@@ -79,7 +73,7 @@ func (errSilent) Error() string { return "the call is never answered" }
 // HTTP lets calls of an HTTP API go wrong. Refuse answers with an error as that API does; below is cut
 // off the paths that faults name.
 func (s *Set) HTTP(
-	api, below string, scale func(time.Duration) time.Duration, refuse func(http.ResponseWriter, Answer), next http.Handler,
+	api, below string, refuse func(http.ResponseWriter, Answer), next http.Handler,
 ) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s == nil || len(s.List()) == 0 {
@@ -94,7 +88,7 @@ func (s *Set) HTTP(
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
 
-		a, err := s.Befall(r.Context(), Call{API: api, Name: strings.TrimPrefix(r.URL.Path, below), Method: r.Method, Scale: scale})
+		a, err := s.Befall(r.Context(), Call{API: api, Name: strings.TrimPrefix(r.URL.Path, below), Method: r.Method})
 		switch {
 		case err != nil:
 			hangUp(w)

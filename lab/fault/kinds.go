@@ -80,7 +80,7 @@ func apis() []Definition {
 		{Kind: APITimeout, Means: "an API takes a call and never answers, until the caller gives up or the fault is removed", Keys: call},
 		{
 			Kind: APISlow, Means: "an API answers late",
-			Keys: append(slices.Clone(call), Key{Name: "by", Means: "how late, in the site's time", Default: "30s", check: duration}),
+			Keys: append(slices.Clone(call), Key{Name: "by", Means: "how late, in real time whatever the lab's speed", Default: "30s", check: duration}),
 		},
 	}
 }
@@ -105,7 +105,7 @@ func nodes() []Definition {
 			Kind: KubeFlap, Lasting: true, Means: "the API server of a control plane comes and goes",
 			Keys: []Key{
 				node,
-				{Name: "up", Means: "how long it serves, in the site's time", Default: "30s", check: duration},
+				{Name: "up", Means: "how long it serves, in real time", Default: "30s", check: duration},
 				{Name: "down", Means: "how long it does not", Default: "30s", check: duration},
 			},
 		},

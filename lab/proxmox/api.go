@@ -84,7 +84,7 @@ func New(s *site.Site, auth *Auth) http.Handler {
 
 	refuse := func(w http.ResponseWriter, f fault.Answer) { fail(w, &failure{status: f.Status, message: f.Message}) }
 
-	return s.Faults().HTTP(fault.Proxmox, "/api2/json", s.Clock().Scale, refuse, slashless(a.mux))
+	return s.Faults().HTTP(fault.Proxmox, "/api2/json", refuse, slashless(a.mux))
 }
 
 // slashless serves "ha/resources/" as "ha/resources": Proxmox VE tells no difference, and the provider

@@ -69,7 +69,7 @@ func TestANodeThatGoesWrong(t *testing.T) {
 	})
 
 	t.Run("its API server flaps", func(*testing.T) {
-		flaps := b.breaks(fault.KubeFlap, map[string]string{"node": "vm-1", "up": "1s", "down": "20s"})
+		flaps := b.breaks(fault.KubeFlap, map[string]string{"node": "vm-1", "up": "10ms", "down": "100ms"})
 		dial := func() error {
 			conn, err := b.net.DialContext(b.ctx, "tcp", v.addr()+":6443")
 			if err == nil {

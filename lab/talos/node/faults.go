@@ -75,7 +75,7 @@ func (n *Node) InjectFault(ctx context.Context, method string) error {
 		return nil
 	}
 	a, err := n.VM.Faults.Befall(ctx, fault.Call{
-		API: fault.Talos, Name: path.Base(method), Node: n.names(), Scale: n.VM.Clock.Scale,
+		API: fault.Talos, Name: path.Base(method), Node: n.names(),
 	})
 	switch {
 	case err != nil:
@@ -184,7 +184,7 @@ func (n *Node) flapping(listen func() (stop func())) (stop func()) {
 
 // pause waits as long as a fault says, or until it is removed.
 func (n *Node) pause(ctx context.Context, f fault.Fault, key string) {
-	t := time.NewTimer(n.VM.Clock.Scale(f.Duration(key)))
+	t := time.NewTimer(f.Duration(key))
 	defer t.Stop()
 	select {
 	case <-t.C:
