@@ -12,6 +12,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	"golang.org/x/crypto/ssh"
 
+	"github.com/talos-proxmox/talos-proxmox/internal/versions"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -21,11 +22,11 @@ import (
 // backwards when the stack goes.
 const (
 	// GitHubProviderVersion is the version of the github plugin that deploy keys are registered with.
-	GitHubProviderVersion = "6.12.1"
+	GitHubProviderVersion = versions.GitHubPlugin
 	// GitLabProviderVersion is the version of the gitlab plugin that deploy keys are registered with.
-	GitLabProviderVersion = "9.5.0"
+	GitLabProviderVersion = versions.GitLabPlugin
 	// CommandProviderVersion is the version of the command plugin that calls the API of Gitea and Forgejo.
-	CommandProviderVersion = "1.1.3"
+	CommandProviderVersion = versions.CommandPlugin
 )
 
 // TokenEnv is the variable with a token that counts for the deletion of a key at Gitea and Forgejo in place

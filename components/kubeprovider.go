@@ -8,10 +8,12 @@ import (
 
 	"github.com/pulumi/pulumi-kubernetes/sdk/v4/go/kubernetes"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+
+	"github.com/talos-proxmox/talos-proxmox/internal/versions"
 )
 
 // KubernetesProviderVersion is the version of the kubernetes plugin that everything here was made for.
-const KubernetesProviderVersion = "4.23.0"
+const KubernetesProviderVersion = versions.KubernetesPlugin
 
 // NewKubernetesProvider registers a provider for a cluster that this program makes. The kubeconfig is
 // kept secret; pass one that becomes known when the API is up, since the plugin asks the API once and

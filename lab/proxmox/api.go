@@ -75,6 +75,7 @@ func New(s *site.Site, auth *Auth) http.Handler {
 	a.mappings(site.KindPCI)
 	a.mappings(site.KindUSB)
 	a.mux.HandleFunc("POST /api2/json/access/ticket", a.ticket)
+	a.handle("GET /access/permissions", "", permissions)
 	a.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		fail(w, &failure{
 			status:  http.StatusNotImplemented,

@@ -255,3 +255,17 @@ func TestPitfallNewerProxmoxHasNoHAGroups(t *testing.T) {
 	assert.Equal(t, "500 invalid parameter 'group': ha groups have been migrated to rules", status)
 	c.ok(http.MethodPost, "/cluster/ha/resources/", url.Values{"sid": {"vm:800"}})
 }
+
+func TestPermissionsAreTold(t *testing.T) {
+	t.Parallel()
+	c := serve(t)
+
+	status, data := c.as(http.Header{"Authorization": {"PVEAPIToken=" + readOnly}}).do(http.MethodGet, "/access/permissions?path=/vms/100", nil)
+	assert.Equal(t, "200 OK", status)
+	assert.Equal(t, map[string]any{"/vms/100": map[string]any{"VM.Audit": 1.0}}, data)
+	_, data = c.do(http.MethodGet, "/access/permissions?path=/vms", nil)
+	assert.Contains(t, data.(map[string]any)["/vms"], "VM.Migrate")
+	status, data = c.do(http.MethodGet, "/nodes/"+pve+"/time", nil)
+	assert.Equal(t, "200 OK", status)
+	assert.InDelta(t, time.Now().Unix(), data.(map[string]any)["time"], 5)
+}

@@ -6,6 +6,7 @@ package proxmox
 import (
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/talos-proxmox/talos-proxmox/lab/site"
 )
@@ -29,6 +30,11 @@ func (a *api) nodes() {
 	a.handle("GET /nodes/{node}/status", "Sys.Audit", nodeStatus)
 	a.handle("GET /nodes/{node}/version", "", func(r *request) (any, error) {
 		return object{"version": Version, "release": "8.3", "repoid": "dac3aa88bac3f300"}, r.cluster.CheckHost(r.PathValue("node"))
+	})
+	a.handle("GET /nodes/{node}/time", "Sys.Audit", func(r *request) (any, error) {
+		now := time.Now().Unix()
+
+		return object{"time": now, "localtime": now, "timezone": "UTC"}, r.cluster.CheckHost(r.PathValue("node"))
 	})
 	a.handle("GET /nodes/{node}/network", "", network)
 	a.handle("GET /nodes/{node}/dns", "Sys.Audit", func(r *request) (any, error) {

@@ -57,6 +57,33 @@ func (c caller) check(needs ...need) error {
 	return nil
 }
 
+// known are the privileges that the lab asks for anywhere, which somebody who may do everything has.
+func known() []string {
+	return []string{
+		"Datastore.Allocate", "Datastore.AllocateSpace", "Datastore.AllocateTemplate", "Datastore.Audit",
+		"Mapping.Audit", "Mapping.Modify", "Mapping.Use", "Pool.Allocate", "Pool.Audit", "SDN.Use",
+		"Sys.Audit", "Sys.Console", "Sys.Modify", "VM.Allocate", "VM.Audit", "VM.Config.CDROM", "VM.Config.CPU",
+		"VM.Config.Cloudinit", "VM.Config.Disk", "VM.Config.HWType", "VM.Config.Memory", "VM.Config.Network",
+		"VM.Config.Options", "VM.GuestAgent.Audit", "VM.Migrate", "VM.Monitor", "VM.PowerMgmt",
+	}
+}
+
+// permissions answers what the caller may do at a path. A privilege that is inherited has the value 1.
+func permissions(r *request) (any, error) {
+	path := r.param("path")
+	if path == "" {
+		return nil, bad("path", "the lab tells the privileges of one path at a time")
+	}
+	have := object{}
+	for _, p := range known() {
+		if r.check(at(path, p)) == nil {
+			have[p] = 1
+		}
+	}
+
+	return object{path: have}, nil
+}
+
 // objectOf returns the path of what a call is about.
 func objectOf(r *http.Request) string {
 	switch {

@@ -59,7 +59,7 @@ func readAccess(block string) (proxmox.Access, error) {
 			return proxmox.Access{}, errors.New("reading the stack's configuration: proxmox is no block") // the cause may quote it
 		}
 	}
-	env := func(name string) string { return cmp.Or(os.Getenv("PROXMOX_VE_"+name), os.Getenv("PM_VE_"+name)) }
+	env := func(name string) string { return os.Getenv("PROXMOX_VE_" + name) }
 
 	return proxmox.Access{
 		Endpoint: cmp.Or(said.Endpoint, env("ENDPOINT")), Insecure: said.Insecure,

@@ -121,14 +121,13 @@ func TestTheStateGetsWhatTheStackSays(t *testing.T) {
 func TestTheAPIIsAskedAsTheStackSays(t *testing.T) {
 	for _, name := range []string{"ENDPOINT", "API_TOKEN", "USERNAME", "PASSWORD"} {
 		t.Setenv("PROXMOX_VE_"+name, "")
-		t.Setenv("PM_VE_"+name, "")
 	}
 	access, err := readAccess(`{"endpoint": "https://pve", "apiToken": "t=1", "insecure": true}`)
 	require.NoError(t, err)
 	assert.Equal(t, proxmox.Access{Endpoint: "https://pve", Token: "t=1", Insecure: true}, access)
 	assert.Equal(t, []string{"PROXMOX_VE_API_TOKEN=t=1"}, engine{}.with(access).cli.Env)
 
-	t.Setenv("PM_VE_ENDPOINT", "https://other")
+	t.Setenv("PROXMOX_VE_ENDPOINT", "https://other")
 	t.Setenv("PROXMOX_VE_PASSWORD", "p")
 	t.Setenv("PROXMOX_VE_USERNAME", "u@pam")
 	access, err = readAccess("")

@@ -66,7 +66,7 @@ Exit codes: 0 fine, 1 something was found (drift, findings of doctor), 2 the com
 	root.PersistentFlags().StringVar(&w.configFile, "config-file", "", "the stack file, where it is not Pulumi.<stack>.yaml")
 	root.AddCommand(
 		driftCommand(w), adoptCommand(w), imagesCommand(w), chartsCommand(w), accessCommand(w), statusCommand(w),
-		backupCommand(w), restoreCommand(w),
+		backupCommand(w), restoreCommand(w), doctorCommand(w),
 	)
 
 	return root
