@@ -74,7 +74,7 @@ func newRunner(t *testing.T) *runner {
 	require.NoError(t, err)
 	identity, err := age.GenerateX25519Identity()
 	require.NoError(t, err)
-	r := &runner{charts: components.ChartCache{Dir: t.TempDir(), ProjectDir: projectDir(), Fetch: anyChart}, made: map[string]string{
+	r := &runner{charts: components.NewChartCache(t.TempDir(), projectDir(), anyChart), made: map[string]string{
 		"@AGE": identity.String(), "@OTHERKEY": string(bundle.Certs.OS.Key),
 		"@CERT": string(bundle.Certs.OS.Crt), "@SSHKEY": string(pem.EncodeToMemory(block)), "@BUNDLE": string(adopted),
 	}}
@@ -192,7 +192,7 @@ func fingerprint(t *testing.T, args pulumi.MockResourceArgs) string {
 	t.Helper()
 	request, ok := proto.Clone(args.RegisterRPC).(*pulumirpc.RegisterResourceRequest)
 	require.True(t, ok)
-	remembers := strings.HasSuffix(args.Name, "-ready") || strings.HasSuffix(args.Name, "-guard") ||
+	remembers := strings.HasSuffix(args.Name, "-ready") || strings.HasSuffix(args.Name, "-machines") ||
 		strings.HasSuffix(args.Name, "-gitops")
 	if args.TypeToken == "pulumi:index:Stash" && (remembers || slices.Contains(request.GetIgnoreChanges(), "input")) {
 		request.Object = nil

@@ -14,12 +14,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/talos-proxmox/talos-proxmox/components"
+	"github.com/talos-proxmox/talos-proxmox/internal/check"
 	"github.com/talos-proxmox/talos-proxmox/internal/manifests"
+	"github.com/talos-proxmox/talos-proxmox/internal/vm"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -58,11 +58,14 @@ func showCredentials(t *testing.T) {
 // showAllowReplace shows that an edit which replaces a VM is refused unless it is allowed.
 func showAllowReplace(t *testing.T) {
 	t.Helper()
-	identity := func(host string) resource.PropertyMap {
-		return resource.PropertyMap{"input": resource.NewPropertyValue(map[string]any{"host": host, "vmId": 100.0})}
+	refuse := func(allowed ...string) error {
+		var l check.List
+		vm.Refuse("c1", vm.Identity{Host: "one", VMID: 100}, vm.Identity{Host: "two", VMID: 100}, allowed, &l)
+
+		return l.Err("node c1")
 	}
-	require.Error(t, components.RefuseVMEdit("c1", identity("one"), identity("two"), nil))
-	assert.NoError(t, components.RefuseVMEdit("c1", identity("one"), identity("two"), []string{"host"}))
+	require.Error(t, refuse())
+	assert.NoError(t, refuse("host"))
 }
 
 // showInHooks shows that hooks of the components read the setting: what they do with it is seen only
@@ -70,7 +73,7 @@ func showAllowReplace(t *testing.T) {
 func showInHooks(field string) func(*testing.T) {
 	return func(t *testing.T) {
 		t.Helper()
-		files, err := filepath.Glob("components/*.go")
+		files, err := filepath.Glob("components/internal/*/*.go")
 		require.NoError(t, err)
 		reads := regexp.MustCompile(`(Lifecycle|\bl)\.` + field + `\b`)
 		assert.True(t, slices.ContainsFunc(files, func(file string) bool {

@@ -6,6 +6,7 @@ package components
 import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
+	"github.com/talos-proxmox/talos-proxmox/components/internal/controller"
 	"github.com/talos-proxmox/talos-proxmox/internal/gitops"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
@@ -13,24 +14,28 @@ import (
 // ArgoBootstrapType is the token of [ArgoBootstrap].
 const ArgoBootstrapType = "talos-proxmox:components:ArgoBootstrap"
 
-// ArgoBootstrapArgs hand a cluster to git by Argo CD.
+// ArgoBootstrapArgs say how Argo CD is installed and what it follows.
 type ArgoBootstrapArgs struct {
 	// ClusterName is the cluster's name; it identifies the cluster to the Kubernetes provider, and the
 	// Application bears it.
 	ClusterName string
 	// Kubeconfig of an administrator, known only when the cluster is ready. Secret.
-	Kubeconfig pulumi.StringInput
+	Kubeconfig pulumi.StringInput `pulumi:"kubeconfig"`
 	// Cluster is the cluster's resource: when it is deleted, what is inside goes with it, without a
 	// word to its API.
 	Cluster pulumi.Resource
 	// GitOps says what to install and which repository to follow; what is left out gets its default,
 	// and what only Flux has is refused.
 	GitOps spec.GitOps
+	// GitPassword is the token or password, and GitPrivateKey the SSH key, that the repository is read with, for
+	// credentials that other resources produce; they take the place of those in GitOps.Git.Auth.
+	GitPassword   pulumi.StringInput `pulumi:"gitPassword"`
+	GitPrivateKey pulumi.StringInput `pulumi:"gitPrivateKey"`
+	// RegistrationToken lets the deploy key be registered, in place of that in GitOps.Git.Auth.Register.
+	RegistrationToken pulumi.StringInput `pulumi:"registrationToken"`
 	// Charts keeps the chart's archive ([ProjectCharts]), so that a plan needs no network. Without it the
 	// Kubernetes provider asks the repository at every plan, and checks no digest.
 	Charts ChartCache
-	// After is what comes first: what [RememberGitOps] returned.
-	After []pulumi.Resource
 }
 
 // ArgoBootstrap is Argo CD in a cluster, following a repository. It never writes to git. Nothing waits
@@ -49,48 +54,21 @@ type ArgoBootstrap struct {
 func NewArgoBootstrap(
 	ctx *pulumi.Context, name string, args *ArgoBootstrapArgs, opts ...pulumi.ResourceOption,
 ) (*ArgoBootstrap, error) {
+	if args == nil {
+		return nil, errNoArgs("GitOps", name)
+	}
 	a := &ArgoBootstrap{}
-	b, err := startGitOps(ctx, gitOpsStart{
-		token: ArgoBootstrapType, name: name, component: a, provider: gitops.ArgoCD, clusterName: args.ClusterName,
-		kubeconfig: args.Kubeconfig, cluster: args.Cluster, settings: args.GitOps, charts: args.Charts,
+	installed, err := controller.Install(ctx, controller.Args{
+		Token: ArgoBootstrapType, Name: name, Component: a, Provider: gitops.ArgoCD, ClusterName: args.ClusterName,
+		Kubeconfig: args.Kubeconfig, Cluster: args.Cluster, Settings: args.GitOps, Charts: args.Charts.cache,
+		Credentials: controller.Credentials{
+			Password: args.GitPassword, PrivateKey: args.GitPrivateKey, RegistrationToken: args.RegistrationToken,
+		},
 	}, opts)
 	if err != nil {
 		return nil, err
 	}
-	if err := (&argoBuilder{b}).build(a, args.After); err != nil {
-		return nil, err
-	}
+	a.PublicKey = installed.PublicKey
 
 	return a, ctx.RegisterResourceOutputs(a, pulumi.Map{"publicKey": a.PublicKey})
-}
-
-// argoBuilder registers the children of one [ArgoBootstrap].
-type argoBuilder struct{ *gitOpsBuilder }
-
-func (b *argoBuilder) build(a *ArgoBootstrap, after []pulumi.Resource) error {
-	before, err := b.namespace(after)
-	if err != nil {
-		return err
-	}
-	secret, publicKey, err := b.gitSecret(before)
-	if err != nil {
-		return err
-	}
-	a.PublicKey = publicKey
-	registered, err := b.register(a.PublicKey)
-	if err != nil || gitops.AtDayZero(b.g) {
-		return err
-	}
-	for _, first := range []pulumi.Resource{secret, registered} {
-		if first != nil {
-			before = append(before, first)
-		}
-	}
-	release, err := b.release(before)
-	if err != nil || b.g.Git.URL == nil {
-		return err
-	}
-	_, err = gitOpsObject(gitops.Application(b.clusterName, b.g)).register(b.ctx, b.name+"-application", b.after(release)...)
-
-	return err
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/talos-proxmox/talos-proxmox/components"
 	"github.com/talos-proxmox/talos-proxmox/internal/gitops"
+	"github.com/talos-proxmox/talos-proxmox/internal/manifests"
 	"github.com/talos-proxmox/talos-proxmox/internal/pulumitest"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
@@ -25,8 +27,9 @@ import (
 func oneChart(t *testing.T) components.ChartCache {
 	t.Helper()
 	fetched := false
-	cache := components.ProjectCharts(t.TempDir())
-	cache.Fetch = func(_ context.Context, ch spec.Chart) ([]byte, error) {
+	dir := t.TempDir()
+
+	return components.NewChartCache(filepath.Join(dir, ".cache", "charts"), dir, func(_ context.Context, ch spec.Chart) ([]byte, error) {
 		if fetched {
 			return nil, errors.New("asked twice")
 		}
@@ -35,9 +38,7 @@ func oneChart(t *testing.T) components.ChartCache {
 		require.NoError(t, err)
 
 		return os.ReadFile(path)
-	}
-
-	return cache
+	})
 }
 
 func TestChartIsFetchedOnceForAllPlans(t *testing.T) {
@@ -68,11 +69,11 @@ func TestMissingGitOpsChartIsToldBeforeAnythingIsRegistered(t *testing.T) {
 
 	cfg := spec.Config{Cluster: spec.Cluster{Name: spec.Ptr("test")}, GitOps: sshGitOps()}
 	cfg.GitOps.Provider = spec.Ptr("flux")
-	assert.ErrorContains(t, components.CheckGitOps(context.Background(), cfg, components.ChartCache{Dir: t.TempDir()}),
+	assert.ErrorContains(t, gitops.CheckChart(context.Background(), cfg, manifests.Cache{Dir: t.TempDir()}),
 		"gitops.chart: chart flux2 "+gitops.FluxChartVersion+" of https://fluxcd-community.github.io/helm-charts is not in the cache: run `make charts`")
 
 	cfg.GitOps.Provider = spec.Ptr("none")
-	assert.NoError(t, components.CheckGitOps(context.Background(), cfg, components.ChartCache{}))
+	assert.NoError(t, gitops.CheckChart(context.Background(), cfg, manifests.Cache{}))
 }
 
 func TestGitOpsChartForAnotherKubernetesIsRefused(t *testing.T) {
@@ -82,7 +83,7 @@ func TestGitOpsChartForAnotherKubernetesIsRefused(t *testing.T) {
 		Cluster: spec.Cluster{Name: spec.Ptr("test")}, GitOps: sshGitOps(), Kubernetes: spec.Kubernetes{Version: spec.Ptr("v1.33.2")},
 	}
 	cfg.GitOps.Provider = spec.Ptr("flux")
-	charts := components.ProjectCharts(t.TempDir())
+	charts := manifests.Cache{Dir: t.TempDir()}
 	charts.Fetch = func(_ context.Context, ch spec.Chart) ([]byte, error) {
 		path, err := chartutil.Save(&chart.Chart{Metadata: &chart.Metadata{
 			APIVersion: "v2", Name: *ch.Name, Version: *ch.Version, KubeVersion: ">=1.34.0-0",
@@ -91,9 +92,9 @@ func TestGitOpsChartForAnotherKubernetesIsRefused(t *testing.T) {
 
 		return os.ReadFile(path)
 	}
-	assert.EqualError(t, components.CheckGitOps(context.Background(), cfg, charts),
+	assert.EqualError(t, gitops.CheckChart(context.Background(), cfg, charts),
 		"gitops.chart: flux2 "+gitops.FluxChartVersion+": the chart wants Kubernetes >=1.34.0-0, and the cluster has v1.33.2: "+
 			"choose a version of the chart that fits, or another kubernetes.version")
 	cfg.Kubernetes.Version = spec.Ptr("v1.34.0")
-	assert.NoError(t, components.CheckGitOps(context.Background(), cfg, charts))
+	assert.NoError(t, gitops.CheckChart(context.Background(), cfg, charts))
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/talos-proxmox/talos-proxmox/components"
+	"github.com/talos-proxmox/talos-proxmox/components/internal/controller"
 )
 
 // TestScriptsOfGiteaTakeTheKeyAway runs the scripts against a host that knows one token.
@@ -66,7 +66,7 @@ func TestScriptsOfGiteaTakeTheKeyAway(t *testing.T) {
 	require.Error(t, err)
 	assert.Contains(t, said, "the git host answers 401 to the token of the last up: run up with the new one first, or give it as TALOS_PROXMOX_GIT_TOKEN")
 	assert.Len(t, kept, 1)
-	said, err = run("delete", "TOKEN=old", components.TokenEnv+"=good")
+	said, err = run("delete", "TOKEN=old", controller.TokenEnv+"=good")
 	require.NoError(t, err, said)
 	assert.Empty(t, kept)
 	said, err = run("delete", "TOKEN=good")

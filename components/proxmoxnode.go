@@ -5,14 +5,16 @@ package components
 
 import (
 	"fmt"
-	"sync/atomic"
 
 	"github.com/muhlba91/pulumi-proxmoxve/sdk/v6/go/proxmoxve/vm"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
+	"github.com/talos-proxmox/talos-proxmox/components/internal/hook"
+	"github.com/talos-proxmox/talos-proxmox/components/internal/node"
+	"github.com/talos-proxmox/talos-proxmox/components/internal/stash"
+	"github.com/talos-proxmox/talos-proxmox/components/internal/vmargs"
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
 	"github.com/talos-proxmox/talos-proxmox/internal/rules"
-	nodevm "github.com/talos-proxmox/talos-proxmox/internal/vm"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -27,22 +29,24 @@ type ProxmoxNodeArgs struct {
 	Node spec.NamedNode
 	// Image is the variant that the node boots.
 	Image spec.Image
-	// ImageFileID is the boot file on the node's host, as [TalosImage.FileID] gives it.
-	ImageFileID pulumi.StringInput
-	// Proxmox gives the hosts' datastores, and says who asks: some options need root@pam or SSH.
+	// ImageFileID is the boot file on the node's host, as [TalosImage.FileID] returns it.
+	ImageFileID pulumi.StringInput `pulumi:"imageFileId"`
+	// Proxmox gives the hosts' datastores, and who asks: some options need root@pam or SSH.
 	Proxmox spec.Proxmox
-	// Lifecycle says which edits may replace the VM (AllowReplace), and rebuilds it on request
-	// (Replace).
+	// ProxmoxAPIToken and ProxmoxPassword are credentials that other resources produce, in place of those in
+	// Proxmox.
+	ProxmoxAPIToken pulumi.StringInput `pulumi:"proxmoxApiToken"`
+	ProxmoxPassword pulumi.StringInput `pulumi:"proxmoxPassword"`
+	// Lifecycle says which edits may replace the VM (AllowReplace), and rebuilds it on request (Replace).
 	Lifecycle spec.Lifecycle
-	// After must exist or be up to date before the VM is touched.
-	After []pulumi.Resource
-	// Hooks run around the VM's own steps; the gate for edits that reboot is bound here.
-	Hooks *pulumi.ResourceHookBinding
+
+	// record remembers the VMs of a whole cluster; nil for a node of its own.
+	record *node.Record
 }
 
-// ProxmoxNode is the virtual machine of a node with what belongs to it on Proxmox VE: mappings of the
-// PCI devices passed through, its place in high availability, and the holder of the disks that
-// outlive it. An edit that would replace the VM or lose data is refused at preview.
+// ProxmoxNode is the virtual machine of a node with what belongs to it on Proxmox VE: mappings of the PCI
+// devices passed through, its place in high availability, and the holder of the disks that outlive it. An
+// edit that would replace the VM or lose data is refused at preview.
 type ProxmoxNode struct {
 	pulumi.ResourceState
 
@@ -59,21 +63,29 @@ type ProxmoxNode struct {
 	VM *vm.VirtualMachine
 }
 
-// NewProxmoxNode registers the node's VM under name.
+// NewProxmoxNode registers the node's VM under name. What the options say with [pulumi.DependsOn] comes before
+// the VM; hooks of [pulumi.ResourceHooks] run around the VM's steps: give those of [TalosSecrets.VMHooks] to a
+// node of a cluster.
 func NewProxmoxNode(
 	ctx *pulumi.Context, name string, args *ProxmoxNodeArgs, opts ...pulumi.ResourceOption,
 ) (*ProxmoxNode, error) {
+	if args == nil {
+		return nil, errNoArgs("node", name)
+	}
 	a := args.withDefaults()
 	if err := a.validate().Err(fmt.Sprintf("node %q", a.Node.Name)); err != nil {
-		return nil, err
+		return nil, err //nolint:wrapcheck // says everything
+	}
+	own, given, err := childOptions(opts)
+	if err != nil {
+		return nil, fmt.Errorf("node %q: %w", a.Node.Name, err)
 	}
 
 	n := &ProxmoxNode{}
-	if err := ctx.RegisterComponentResource(ProxmoxNodeType, name, n, opts...); err != nil {
+	if err := ctx.RegisterComponentResource(ProxmoxNodeType, name, n, own...); err != nil {
 		return nil, fmt.Errorf("registering node %q: %w", a.Node.Name, err)
 	}
-	b := &nodeBuilder{ctx: ctx, name: name, args: a, node: n}
-	if err := b.build(); err != nil {
+	if n.VM, err = a.register(ctx, name, n, given); err != nil {
 		return nil, fmt.Errorf("registering the VM of node %q: %w", a.Node.Name, err)
 	}
 
@@ -91,82 +103,38 @@ func NewProxmoxNode(
 	})
 }
 
-// nodeBuilder registers the children of one node.
-type nodeBuilder struct {
-	ctx  *pulumi.Context
-	name string
-	args ProxmoxNodeArgs
-	node *ProxmoxNode
-	// isNew says that the node is created in this run.
-	isNew atomic.Bool
+// register registers the VM and what belongs to it.
+func (a ProxmoxNodeArgs) register(
+	ctx *pulumi.Context, name string, parent pulumi.Resource, given *pulumi.ResourceOptions,
+) (*vm.VirtualMachine, error) {
+	settings := vmargs.Node{Cluster: a.Cluster, Node: a.Node, Image: a.Image, BootFile: a.ImageFileID}
+	record := a.record
+	if record == nil {
+		var err error
+		machines := node.Machines{a.Node.Name: node.MachineOf(settings, a.Lifecycle)}
+		record, err = node.Remember(ctx, name+"-machine", machines, a.Lifecycle.AllowReplace,
+			stash.On[node.Machines]{}, pulumi.Parent(parent))
+		if err != nil {
+			return nil, err
+		}
+	}
+	api := node.API{Settings: a.Proxmox}
+	if a.ProxmoxAPIToken != nil {
+		api.Token = hook.FutureOf("the API token of Proxmox VE", a.ProxmoxAPIToken)
+	}
+	if a.ProxmoxPassword != nil {
+		api.Password = hook.FutureOf("the password of Proxmox VE", a.ProxmoxPassword)
+	}
+
+	return node.Register(ctx, node.Args{
+		Node: settings, Parent: parent, Name: name, Record: record, Lifecycle: a.Lifecycle, API: api,
+		DependsOn: given.DependsOn, Hooks: given.Hooks,
+	})
 }
-
-func (b *nodeBuilder) build() error {
-	guard, err := b.guard()
-	if err != nil {
-		return err
-	}
-	devices, err := b.passthrough()
-	if err != nil {
-		return err
-	}
-	disks, holder, err := b.disks(guard)
-	if err != nil {
-		return err
-	}
-
-	before := append([]pulumi.Resource{guard}, b.args.After...)
-	if holder != nil {
-		before = append(before, holder)
-	}
-	hooks, err := b.hooks()
-	if err != nil {
-		return err
-	}
-	machine, err := vm.NewVirtualMachine(b.ctx, b.name+"-vm", b.machine(disks, devices),
-		append(b.options(before), pulumi.ResourceHooks(hooks))...)
-	if err != nil {
-		return err
-	}
-	b.node.VM = machine
-
-	return b.highAvailability(machine)
-}
-
-// options of the VM's resource: what must never replace it, and what may.
-func (b *nodeBuilder) options(before []pulumi.Resource) []pulumi.ResourceOption {
-	a := b.args
-	ignored := ignoredDisks(a.Node)
-	if nodevm.ARM(a.Image) {
-		// There is no CD drive, which the provider would add, in a way that Proxmox VE refuses.
-		ignored = append(ignored, "cdrom")
-	}
-	if a.Node.HA != nil {
-		// High availability moves, starts and stops the VM by itself.
-		ignored = append(ignored, "nodeName", "started")
-	}
-	opts := []pulumi.ResourceOption{
-		pulumi.Parent(b.node),
-		pulumi.DependsOn(before),
-		pulumi.IgnoreChanges(ignored),
-		// The id is the same, so the old VM must go first.
-		pulumi.DeleteBeforeReplace(true),
-		// Always said: only a trigger that changes replaces, not one that appears.
-		pulumi.ReplacementTrigger(pulumi.Int(a.Lifecycle.Replace[a.Node.Name])),
-	}
-	if spec.Or(a.Cluster.Protect, false) {
-		opts = append(opts, pulumi.Protect(true))
-	}
-
-	return opts
-}
-
-// allowed are the fields whose edits may replace the VM.
-func (a ProxmoxNodeArgs) allowed() []string { return a.Lifecycle.AllowReplace[a.Node.Name] }
 
 // withDefaults returns a copy in which node, image and cluster are complete.
 func (a ProxmoxNodeArgs) withDefaults() ProxmoxNodeArgs {
-	full := a.config().WithDefaults()
+	full := a.config(a.Proxmox).WithDefaults()
 	a.Proxmox, a.Cluster, a.Lifecycle = full.Proxmox, full.Cluster, full.Lifecycle
 	a.Node = full.Nodes[0]
 	a.Image = full.Image(a.Node)
@@ -179,15 +147,15 @@ func (a ProxmoxNodeArgs) validate() *check.List {
 	if a.ImageFileID == nil {
 		l.Addf("imageFileId", "is required: the boot file on the node's host")
 	}
-	rules.CheckNodes(a.config(), &l)
+	rules.CheckNodes(a.config(withEnvironment(withInputs(a.Proxmox, a.ProxmoxAPIToken, a.ProxmoxPassword))), &l)
 
 	return &l
 }
 
-// config is the node with what it needs to be complete.
-func (a ProxmoxNodeArgs) config() spec.Config {
+// config returns the node with what it needs to be complete.
+func (a ProxmoxNodeArgs) config(proxmox spec.Proxmox) spec.Config {
 	return spec.Config{
-		Proxmox: withEnvironment(a.Proxmox), Cluster: a.Cluster, Lifecycle: a.Lifecycle,
+		Proxmox: proxmox, Cluster: a.Cluster, Lifecycle: a.Lifecycle,
 		Images: map[string]spec.Image{spec.Or(a.Node.Node.Image, spec.DefaultImage): a.Image},
 		Nodes:  []spec.NamedNode{a.Node},
 	}

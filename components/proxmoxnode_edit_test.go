@@ -9,11 +9,15 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/talos-proxmox/talos-proxmox/components"
+	"github.com/talos-proxmox/talos-proxmox/components/internal/node"
+	"github.com/talos-proxmox/talos-proxmox/components/internal/stash"
+	"github.com/talos-proxmox/talos-proxmox/components/internal/vmargs"
 	"github.com/talos-proxmox/talos-proxmox/internal/pulumitest"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
@@ -92,19 +96,48 @@ func effectOf(t *testing.T, before, after components.ProxmoxNodeArgs) spec.Effec
 
 		return args
 	}
-	guardWas, guardNow := inputs(was, "guard").Inputs, inputs(now, "guard").Inputs
-	if components.RefuseVMEdit("work-01", guardWas, guardNow, nil) != nil {
-		if components.RefuseVMEdit("work-01", guardWas, guardNow, []string{"*"}) != nil {
+	machines := func(r *pulumitest.Recorder) node.Machines {
+		remembered, known, err := stash.Value[node.Machines](inputs(r, "machine").Inputs)
+		require.NoError(t, err)
+		require.True(t, known)
+
+		return remembered
+	}
+	if node.Refuse(machines(was), machines(now), nil) != nil {
+		if node.Refuse(machines(was), machines(now), map[string][]string{"work-01": {"*"}}) != nil {
 			return spec.EffectRefused
 		}
 
 		return spec.EffectReplace
 	}
 	vmWas, vmNow := inputs(was, "vm").Inputs, inputs(now, "vm").Inputs
-	require.False(t, components.VMEditReplaces(vmWas, vmNow), "the provider would replace the VM and nobody refused")
-	if components.VMEditReboots(vmWas, vmNow) {
+	require.False(t, replaces(vmWas, vmNow), "the provider would replace the VM and nobody refused")
+	if vmargs.EditReboots(vmWas, vmNow) {
 		return spec.EffectReboot
 	}
 
 	return spec.EffectInPlace
+}
+
+// replaces reports whether the provider replaces a VM to bring its inputs from was to now.
+func replaces(was, now resource.PropertyMap) bool {
+	same := func(key resource.PropertyKey) bool { return was[key].DeepEquals(now[key]) }
+	migrates := now["migrate"].IsBool() && now["migrate"].BoolValue()
+	part := func(inputs resource.PropertyMap, block resource.PropertyKey, names ...resource.PropertyKey) []resource.PropertyValue {
+		if !inputs[block].IsObject() {
+			return nil
+		}
+		var found []resource.PropertyValue
+		for _, name := range names {
+			found = append(found, inputs[block].ObjectValue()[name])
+		}
+
+		return found
+	}
+	equal := func(block resource.PropertyKey, names ...resource.PropertyKey) bool {
+		return slices.EqualFunc(part(was, block, names...), part(now, block, names...), resource.PropertyValue.DeepEquals)
+	}
+
+	return !same("vmId") || !same("clone") || !same("template") || !same("nodeName") && !migrates ||
+		!equal("efiDisk", "type", "fileFormat", "preEnrolledKeys") || !equal("tpmState", "version")
 }

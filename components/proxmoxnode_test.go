@@ -164,11 +164,12 @@ func TestNodeOptions(t *testing.T) {
 	assert.True(t, vm.GetProtect())
 	assert.InEpsilon(t, 2.0, vm.GetReplacementTrigger().GetNumberValue(), 0)
 	require.Len(t, vm.GetDependencies(), 1)
-	assert.Contains(t, vm.GetDependencies()[0], "pulumi:index:Stash::ctrl-00-guard")
+	assert.Contains(t, vm.GetDependencies()[0], "pulumi:index:Stash::ctrl-00-machine")
 
-	guard := r.Register("ctrl-00-guard")
-	assert.Equal(t, []string{components.ProxmoxNodeType + "::ctrl-00::guard"}, guard.GetHooks().GetBeforeUpdate())
-	assert.False(t, guard.GetProtect())
+	remembered := r.Register("ctrl-00-machine")
+	const hook = "pulumi:index:Stash::ctrl-00-machine::"
+	assert.Equal(t, []string{hook + "plan", hook + "update"}, remembered.GetHooks().GetBeforeUpdate())
+	assert.False(t, remembered.GetProtect())
 }
 
 func TestNodeTakesHooksAndOrder(t *testing.T) {
@@ -181,9 +182,8 @@ func TestNodeTakesHooksAndOrder(t *testing.T) {
 		first, err := pulumi.NewStash(ctx, "first", &pulumi.StashArgs{Input: pulumi.String("x")})
 		require.NoError(t, err)
 		args := devNode()
-		args.Hooks = &pulumi.ResourceHookBinding{BeforeUpdate: []*pulumi.ResourceHook{before}}
-		args.After = []pulumi.Resource{first}
-		node, err := components.NewProxmoxNode(ctx, "ctrl-00", &args)
+		node, err := components.NewProxmoxNode(ctx, "ctrl-00", &args, pulumi.DependsOn([]pulumi.Resource{first}),
+			pulumi.ResourceHooks(&pulumi.ResourceHookBinding{BeforeUpdate: []*pulumi.ResourceHook{before}}))
 		require.NoError(t, err)
 		assert.NotNil(t, node.VM)
 
@@ -193,4 +193,5 @@ func TestNodeTakesHooksAndOrder(t *testing.T) {
 	vm := r.Register("ctrl-00-vm")
 	assert.Equal(t, []string{"gate-enter"}, vm.GetHooks().GetBeforeUpdate())
 	assert.Len(t, vm.GetDependencies(), 2)
+	assert.Nil(t, r.Register("ctrl-00").GetHooks(), "the hooks are the VM's, not the component's")
 }

@@ -189,7 +189,7 @@ func TestTalosClusterBootstrapsOnceOnTheFirstControlPlane(t *testing.T) {
 	assert.Empty(t, m.Names("talos:machine/bootstrap:Bootstrap"), "it cannot be repeated after an interruption")
 	rpc := m.Register("test-bootstrap")
 	require.NotNil(t, rpc)
-	assert.Equal(t, []string{components.TalosClusterType + "::test::bootstrap"}, rpc.GetHooks().GetBeforeCreate())
+	assert.Equal(t, []string{"pulumi:index:Stash::test-bootstrap::create"}, rpc.GetHooks().GetBeforeCreate())
 	assert.Empty(t, rpc.GetHooks().GetBeforeUpdate(), "another first control plane starts nothing")
 	args, _ := m.Get("test-bootstrap")
 	assert.Equal(t, "once", args.Inputs["input"].StringValue(), "nor does it ever change")
@@ -232,9 +232,9 @@ func TestTalosClusterReadyGate(t *testing.T) {
 
 		rpc := m.Register("test-ready")
 		require.NotNil(t, rpc)
-		hook := components.TalosClusterType + "::test::ready"
-		assert.Equal(t, []string{hook}, rpc.GetHooks().GetBeforeCreate())
-		assert.Equal(t, []string{hook}, rpc.GetHooks().GetBeforeUpdate())
+		const hook = "pulumi:index:Stash::test-ready::"
+		assert.Equal(t, []string{hook + "create"}, rpc.GetHooks().GetBeforeCreate())
+		assert.Equal(t, []string{hook + "update"}, rpc.GetHooks().GetBeforeUpdate())
 		assert.Empty(t, rpc.GetHooks().GetBeforeDelete(), "a plain destroy must work")
 		assert.Equal(t, []string{urn("pulumi:index:Stash", "vm-ctrl-00"), urn("pulumi:index:Stash", "vm-work-00")},
 			rpc.GetReplaceWith(), "a new machine is waited for")

@@ -42,7 +42,7 @@ func TestTalosClusterUpgradesNodesInOrder(t *testing.T) {
 			}
 			assert.ElementsMatch(t, want, rpc.GetDependencies(), node)
 			assert.Equal(t, []string{
-				components.TalosClusterType + "::test::step/" + node, components.TalosClusterType + "::test::upgrade/" + node,
+				"pulumi:index:Stash::test-" + node + "-version::plan", "pulumi:index:Stash::test-" + node + "-version::update",
 			}, rpc.GetHooks().GetBeforeUpdate())
 			assert.Empty(t, rpc.GetHooks().GetBeforeCreate(), "a new node is installed with its version")
 			args, _ := m.Get("test-" + node + "-version")
@@ -65,10 +65,8 @@ func TestTalosClusterUpgradesKubernetesBeforeItsConfigurations(t *testing.T) {
 		rpc := m.Register("test-kubernetes")
 		require.NotNil(t, rpc)
 		assert.Equal(t, []string{
-			components.TalosClusterType + "::test::kubernetes-step", components.TalosClusterType + "::test::kubernetes",
+			"pulumi:index:Stash::test-kubernetes::plan", "pulumi:index:Stash::test-kubernetes::update",
 		}, rpc.GetHooks().GetBeforeUpdate())
-		assert.Equal(t, []string{components.TalosClusterType + "::test::created"}, rpc.GetHooks().GetBeforeCreate(),
-			"a new cluster is made with its version, and nothing is upgraded")
 		assert.Empty(t, rpc.GetHooks().GetBeforeDelete(), "a plain destroy must work")
 		assert.Len(t, rpc.GetDependencies(), 2, "creation waits for the secrets and the edit's mark alone")
 		assert.Contains(t, strings.Join(rpc.GetDependencies(), " "), "talos:machine/secrets:Secrets::test-secrets")
@@ -99,8 +97,8 @@ func TestTalosClusterThatWasAdoptedIsLookedAtBeforeItsConfigurations(t *testing.
 	m, err := makeCluster(t, false, cfg)
 	require.NoError(t, err)
 
-	prefix := components.TalosClusterType + "::test::"
-	assert.Equal(t, []string{prefix + "created", prefix + "kubernetes"}, m.Register("test-kubernetes").GetHooks().GetBeforeCreate())
+	prefix := "talos::test::"
+	assert.Equal(t, []string{"pulumi:index:Stash::test-kubernetes::create"}, m.Register("test-kubernetes").GetHooks().GetBeforeCreate())
 	hooks := m.Register("test-ctrl-00").GetHooks()
 	assert.Equal(t, []string{prefix + "heal/ctrl-00", prefix + "apply/ctrl-00"}, hooks.GetBeforeCreate(),
 		"its nodes run already: one at a time reboots for its configuration")
@@ -114,7 +112,7 @@ func TestTalosClusterGuardsConfigurations(t *testing.T) {
 		m, err := makeCluster(t, preview, clusterConfig(1, 1))
 		require.NoError(t, err)
 
-		prefix := components.TalosClusterType + "::test::"
+		prefix := "talos::test::"
 		for _, node := range []string{"ctrl-00", "work-00"} {
 			hooks := m.Register("test-" + node).GetHooks()
 			assert.Equal(t, []string{prefix + "heal/" + node}, hooks.GetBeforeCreate())
@@ -151,11 +149,11 @@ func TestTalosSecretsGuardMachines(t *testing.T) {
 	r := &pulumitest.Recorder{State: talosState(t, false)}
 	require.NoError(t, r.Run(false, func(ctx *pulumi.Context) error {
 		for _, name := range []string{"blue", "green"} {
-			s, err := components.NewTalosSecrets(ctx, name, clusterConfig(1, 0))
+			s, err := components.NewTalosSecrets(ctx, name, &components.TalosSecretsArgs{Config: clusterConfig(1, 0)})
 			if err != nil {
 				return err
 			}
-			guard, err := s.Guard(ctx, "ctrl-00")
+			guard, err := s.VMHooks("ctrl-00")
 			if err != nil {
 				return err
 			}
@@ -163,7 +161,7 @@ func TestTalosSecretsGuardMachines(t *testing.T) {
 				pulumi.ResourceHooks(guard), pulumi.DependsOn([]pulumi.Resource{s})); err != nil {
 				return err
 			}
-			_, err = s.Guard(ctx, "nobody")
+			_, err = s.VMHooks("nobody")
 			assert.EqualError(t, err, `the cluster has no node "nobody"`)
 		}
 
@@ -172,10 +170,10 @@ func TestTalosSecretsGuardMachines(t *testing.T) {
 
 	for _, name := range []string{"blue", "green"} {
 		hooks := r.Register(name + "-vm").GetHooks()
-		prefix := components.TalosSecretsType + "::" + name + "::"
-		assert.Equal(t, []string{prefix + "enter/ctrl-00"}, hooks.GetBeforeUpdate())
-		assert.Equal(t, []string{prefix + "leave/ctrl-00"}, hooks.GetAfterUpdate())
-		assert.Equal(t, []string{prefix + "fail/ctrl-00"}, hooks.GetOnError())
+		prefix := "talos::" + name + "::"
+		assert.Equal(t, []string{prefix + "vm-enter/ctrl-00"}, hooks.GetBeforeUpdate())
+		assert.Equal(t, []string{prefix + "vm-leave/ctrl-00"}, hooks.GetAfterUpdate())
+		assert.Equal(t, []string{prefix + "vm-failed/ctrl-00"}, hooks.GetOnError())
 	}
 }
 
@@ -187,7 +185,7 @@ func TestTalosClusterMembers(t *testing.T) {
 
 	rpc := m.Register("test-members")
 	require.NotNil(t, rpc)
-	assert.Equal(t, []string{components.TalosClusterType + "::test::retire"}, rpc.GetHooks().GetBeforeUpdate())
+	assert.Equal(t, []string{"pulumi:index:Stash::test-members::update"}, rpc.GetHooks().GetBeforeUpdate())
 	assert.Empty(t, rpc.GetHooks().GetBeforeDelete(), "a plain destroy must work")
 	for _, node := range []string{"ctrl-00", "work-00"} {
 		assert.Contains(t, rpc.GetDependencies(), urn("talos:machine/configurationApply:ConfigurationApply", "test-"+node),

@@ -15,6 +15,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	"github.com/pulumiverse/pulumi-talos/sdk/go/talos/imagefactory"
 
+	"github.com/talos-proxmox/talos-proxmox/components/internal/hook"
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
 	"github.com/talos-proxmox/talos-proxmox/internal/image"
 	"github.com/talos-proxmox/talos-proxmox/internal/rules"
@@ -72,7 +73,7 @@ type TalosImage struct {
 	files map[string]pulumi.StringOutput
 }
 
-// FileID is the boot file as the host knows it, "local:iso/…". It is an error to ask for a host that
+// FileID returns the boot file as the host knows it, "local:iso/…". It is an error to ask for a host that
 // no target serves.
 func (i *TalosImage) FileID(host string) (pulumi.StringOutput, error) {
 	id, ok := i.files[host]
@@ -83,7 +84,7 @@ func (i *TalosImage) FileID(host string) (pulumi.StringOutput, error) {
 	return id, nil
 }
 
-// ImageTargets are the datastores that need the variant's boot file: one for each host that runs a
+// ImageTargets returns the datastores that need the variant's boot file: one for each host that runs a
 // node of the variant, or a single one where the image's datastore is shared. cfg is complete
 // ([spec.Config.WithDefaults]).
 func ImageTargets(cfg spec.Config, variant string) []ImageTarget {
@@ -118,6 +119,13 @@ func ImageTargets(cfg spec.Config, variant string) []ImageTarget {
 func NewTalosImage(
 	ctx *pulumi.Context, name string, args *TalosImageArgs, opts ...pulumi.ResourceOption,
 ) (*TalosImage, error) {
+	if args == nil {
+		return nil, errNoArgs("image", name)
+	}
+	given, err := pulumi.NewResourceOptions(opts...)
+	if err != nil {
+		return nil, fmt.Errorf("image %q: %w", name, err)
+	}
 	a := *args
 	spec.FillDefaults(&a.Image)
 	if err := a.validate().Err(fmt.Sprintf("image %q", name)); err != nil {
@@ -132,7 +140,7 @@ func NewTalosImage(
 	if err := ctx.RegisterComponentResource(TalosImageType, name, i, opts...); err != nil {
 		return nil, fmt.Errorf("registering image %q: %w", name, err)
 	}
-	after, err := i.register(ctx, name, a, schematic)
+	after, err := i.register(ctx, name, a, schematic, given.DependsOn)
 	if err != nil {
 		return nil, err
 	}
@@ -148,14 +156,15 @@ func NewTalosImage(
 	return i, ctx.RegisterResourceOutputs(i, pulumi.Map{"schematicId": i.SchematicID, "installer": i.Installer})
 }
 
-// register makes the schematic known to the factory, which has no image before that.
+// register makes the schematic known to the factory, which has no image before that, and returns what the
+// download depends on.
 func (i *TalosImage) register(
-	ctx *pulumi.Context, name string, a TalosImageArgs, schematic image.Schematic,
+	ctx *pulumi.Context, name string, a TalosImageArgs, schematic image.Schematic, first []pulumi.Resource,
 ) ([]pulumi.Resource, error) {
 	if !*a.Image.Register {
-		return nil, nil
+		return first, nil
 	}
-	hook, err := registerHook(ctx, TalosImageType, name, "factory", func(*pulumi.ResourceHookArgs) error {
+	reachable, err := hook.Register(ctx, hook.ID(TalosImageType, name, "factory"), func(*pulumi.ResourceHookArgs) error {
 		if err := image.Awake(ctx.Context(), a.Image, schematic.YAML, factoryLimit); err != nil {
 			return fmt.Errorf("registering the schematic of image %q: %w", name, err)
 		}
@@ -167,12 +176,12 @@ func (i *TalosImage) register(
 	}
 	registered, err := imagefactory.NewSchematic(ctx, name+"-schematic-"+schematic.ID[:12], &imagefactory.SchematicArgs{
 		Schematic: pulumi.String(schematic.YAML),
-	}, pulumi.Parent(i), pulumi.ResourceHooks(&pulumi.ResourceHookBinding{BeforeCreate: []*pulumi.ResourceHook{hook}}))
+	}, pulumi.Parent(i), pulumi.DependsOn(first), pulumi.ResourceHooks(&pulumi.ResourceHookBinding{BeforeCreate: []*pulumi.ResourceHook{reachable}}))
 	if err != nil {
 		return nil, fmt.Errorf("registering the schematic of image %q: %w", name, err)
 	}
 
-	return []pulumi.Resource{registered}, nil
+	return append(slices.Clone(first), registered), nil
 }
 
 func (i *TalosImage) download(

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package controller
+
+import (
+	"errors"
+	"time"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+
+	"github.com/talos-proxmox/talos-proxmox/components/internal/hook"
+	"github.com/talos-proxmox/talos-proxmox/components/internal/stash"
+	"github.com/talos-proxmox/talos-proxmox/internal/cluster"
+	"github.com/talos-proxmox/talos-proxmox/internal/gitops"
+	"github.com/talos-proxmox/talos-proxmox/internal/kubeapply"
+	"github.com/talos-proxmox/talos-proxmox/spec"
+)
+
+// modeState is what the state remembers of how a cluster follows git.
+type modeState struct {
+	How       string `json:"how"`
+	Namespace string `json:"namespace"`
+}
+
+func (m modeState) installed() gitops.Installed {
+	if m.How == "" {
+		m.How = gitops.None
+	}
+
+	return gitops.Installed{How: m.How, Namespace: m.Namespace}
+}
+
+// RecordMode registers which GitOps controller a cluster has, none included, so that a change of it can be
+// announced in a preview, prepared in the cluster, or refused. It comes after ready, which is there once the
+// kubeconfig is known, and whatever installs a controller comes after it.
+func RecordMode(
+	ctx *pulumi.Context, name string, g spec.GitOps, kubeconfig pulumi.StringInput, ready pulumi.Resource,
+	opts ...pulumi.ResourceOption,
+) (pulumi.Resource, error) {
+	known := hook.FutureOf("the cluster's kubeconfig", kubeconfig)
+	wanted := gitops.InstalledBy(g)
+
+	return stash.Remember(ctx, name, modeState{How: wanted.How, Namespace: wanted.Namespace}, stash.On[modeState]{
+		Plan: func(step hook.Step, was, now modeState) error {
+			text, err := was.installed().Becomes(now.installed())
+			if text != "" {
+				step.Warn(text)
+			}
+
+			return err //nolint:wrapcheck // names the setting
+		},
+		Update: func(step hook.Step, was, now modeState) error {
+			if !was.installed().LosesOperator(now.installed()) {
+				return nil
+			}
+			text, err := known.Get(ctx.Context())
+			if err != nil {
+				return err
+			}
+
+			return deleteInstance(step, text, was.Namespace)
+		},
+	}, append(opts, pulumi.DependsOn([]pulumi.Resource{ready}))...)
+}
+
+// instanceTimeout bounds the wait for the operator to take its Flux away.
+const instanceTimeout = 5 * time.Minute
+
+// deleteInstance has the Flux operator take its Flux away while it still runs: it would leave an object
+// behind that nobody can delete any more.
+func deleteInstance(step hook.Step, kubeconfig, namespace string) error {
+	api, err := kubeapply.OpenObjects(kubeconfig)
+	if err != nil {
+		return err //nolint:wrapcheck // names the API
+	}
+	path := "/apis/" + gitops.FluxInstanceVersion + "/namespaces/" + namespace + "/fluxinstances/" + gitops.FluxInstanceName
+	limit := cluster.DefaultPollOptions(instanceTimeout)
+	if err := kubeapply.DeleteAndWait(step.Ctx.Context(), api, path, limit, step.Report); err != nil {
+		return errors.Join(errors.New("taking the Flux operator's Flux away"), err)
+	}
+
+	return nil
+}

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package controller
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+	"golang.org/x/crypto/ssh"
+
+	"github.com/talos-proxmox/talos-proxmox/components/internal/kube"
+	"github.com/talos-proxmox/talos-proxmox/spec"
+)
+
+// The plugins that register deploy keys are used by their tokens. Their SDKs cannot be had everywhere,
+// and are dozens of times as large as the one resource that is used of each. Gitea and Forgejo have no
+// plugin that takes a repository by its name: their API is called by curl, in a command that runs again
+// backwards when the stack goes.
+const (
+	// GitHubProviderVersion is the version of the github plugin that deploy keys are registered with.
+	GitHubProviderVersion = versions.GitHubPlugin
+	// GitLabProviderVersion is the version of the gitlab plugin that deploy keys are registered with.
+	GitLabProviderVersion = versions.GitLabPlugin
+	// CommandProviderVersion is the version of the command plugin that calls the API of Gitea and Forgejo.
+	CommandProviderVersion = versions.CommandPlugin
+)
+
+// TokenEnv is the variable with a token that counts for the deletion of a key at Gitea and Forgejo in place
+// of the one that the last `pulumi up` was given: a destroy knows no other.
+const TokenEnv = "TALOS_PROXMOX_GIT_TOKEN"
+
+// registration is a deploy key to register.
+type registration struct {
+	ctx        *pulumi.Context
+	name       string
+	title      pulumi.StringOutput
+	repository string // "lab/demo"
+	host       spec.DeployKeyHost
+	token      pulumi.StringInput
+	api        string
+	key        pulumi.StringOutput
+	opts       []pulumi.ResourceOption
+}
+
+// register registers the public half with the git host, for reading alone; nil where nobody asks for
+// that. It is outside of everything that goes with the cluster: whoever destroys the stack takes the
+// key away, also when the cluster is dead.
+func (b *builder) register(key pulumi.StringOutput) (pulumi.Resource, error) {
+	auth := b.g.Git.Auth
+	if auth == nil || auth.Register == nil || b.g.Git.URL == nil {
+		return nil, nil //nolint:nilnil // nothing to do, no error
+	}
+	u, err := url.Parse(*b.g.Git.URL)
+	if err != nil {
+		return nil, fmt.Errorf("git.url: %q is no URL", *b.g.Git.URL)
+	}
+	r := &registration{
+		ctx: b.ctx, name: b.name + "-registration", title: keyTitle(b.clusterName, key), key: key,
+		repository: spec.RepositoryPath(u.Path), host: *auth.Register, token: b.credentials.registrationToken(*auth.Register), opts: b.outside,
+		api: spec.Or(auth.Register.URL, defaultAPI(auth.Register.Kind, u.Hostname())),
+	}
+	switch r.host.Kind {
+	case "github":
+		return r.gitHub()
+	case "gitlab":
+		return r.gitLab()
+	default:
+		return r.gitea()
+	}
+}
+
+// keyTitle is what people see at the git host. It names the key too: some hosts want titles that differ,
+// and a key that follows another is there before that goes.
+func keyTitle(clusterName string, key pulumi.StringOutput) pulumi.StringOutput {
+	return key.ApplyT(func(key string) (string, error) {
+		public, _, _, _, err := ssh.ParseAuthorizedKey([]byte(key))
+		if err != nil {
+			return "", fmt.Errorf("reading the deploy key: %w", err)
+		}
+		const shown = len("SHA256:") + 8
+
+		return "talos-proxmox " + clusterName + " " + ssh.FingerprintSHA256(public)[:shown], nil
+	}).(pulumi.StringOutput) //nolint:forcetypeassert // the function's type
+}
+
+// defaultAPI is where a git host has its API; empty for GitHub's own, which the plugin knows.
+func defaultAPI(kind, host string) string {
+	switch {
+	case kind == "github" && host == "github.com":
+		return ""
+	case kind == "github":
+		return "https://" + host + "/"
+	case kind == "gitlab":
+		return "https://" + host + "/api/v4/"
+	default:
+		return "https://" + host + "/api/v1"
+	}
+}
+
+// plugin is an instance of a plugin that is known by its name alone.
+type plugin struct{ pulumi.ProviderResourceState }
+
+// provider registers an instance of a plugin, with the token.
+func (r *registration) provider(name, version string, args pulumi.Map) (pulumi.ResourceOption, error) {
+	args["token"] = kube.Secret(r.token)
+	if r.api != "" {
+		args["baseUrl"] = pulumi.String(r.api)
+	}
+	p := &plugin{}
+	opts := append(r.opts[:len(r.opts):len(r.opts)], pulumi.Version(version), pulumi.AdditionalSecretOutputs([]string{"token"}))
+	if err := r.ctx.RegisterResource("pulumi:providers:"+name, r.name+"-"+name, args, p, opts...); err != nil {
+		return nil, fmt.Errorf("registering the provider %s: %w", name, err)
+	}
+
+	return pulumi.Provider(p), nil
+}
+
+// deployKeyResource is a deploy key, whatever its host.
+type deployKeyResource struct{ pulumi.CustomResourceState }
+
+func (r *registration) resource(
+	token, version string, args pulumi.Map, more ...pulumi.ResourceOption,
+) (pulumi.Resource, error) {
+	made := &deployKeyResource{}
+	opts := append(append(r.opts[:len(r.opts):len(r.opts)], pulumi.Version(version)), more...)
+	if err := r.ctx.RegisterResource(token, r.name, args, made, opts...); err != nil {
+		return nil, fmt.Errorf("registering the deploy key: %w", err)
+	}
+
+	return made, nil
+}
+
+func (r *registration) gitHub() (pulumi.Resource, error) {
+	owner, repository, _ := strings.Cut(r.repository, "/")
+	provider, err := r.provider("github", GitHubProviderVersion, pulumi.Map{"owner": pulumi.String(owner)})
+	if err != nil {
+		return nil, err
+	}
+
+	return r.resource("github:index/repositoryDeployKey:RepositoryDeployKey", GitHubProviderVersion, pulumi.Map{
+		"repository": pulumi.String(repository), "title": r.title, "key": r.key, "readOnly": pulumi.Bool(true),
+	}, provider)
+}
+
+func (r *registration) gitLab() (pulumi.Resource, error) {
+	provider, err := r.provider("gitlab", GitLabProviderVersion, pulumi.Map{})
+	if err != nil {
+		return nil, err
+	}
+
+	return r.resource("gitlab:index/deployKey:DeployKey", GitLabProviderVersion, pulumi.Map{
+		"project": pulumi.String(r.repository), "title": r.title, "key": r.key, "canPush": pulumi.Bool(false),
+	}, provider)
+}
+
+// The token goes to curl through its standard input: its arguments are for everybody to read.
+const (
+	giteaCreate = `answer=$(printf 'header = "Authorization: token %s"\n' "$TOKEN" |
+  curl -sS --fail-with-body -K - -H 'Content-Type: application/json' --data "$BODY" "$URL") ||
+  { echo "$answer" >&2; exit 1; }
+printf '%s' "$answer" | grep -o '"id": *[0-9]*' | head -n 1 | grep -o '[0-9]*$'`
+	giteaDelete = `status=$(printf 'header = "Authorization: token %s"\n' "${` + TokenEnv + `:-$TOKEN}" |
+  curl -sS -K - -o /dev/null -w '%{http_code}' -X DELETE "$URL/$PULUMI_COMMAND_STDOUT") || exit 1
+case $status in
+204|404) ;;
+401|403) echo "deleting the deploy key: the git host answers $status to the token of the last up: run up with the new one first, or give it as ` + TokenEnv + `" >&2; exit 1 ;;
+*) echo "deleting the deploy key: the git host answers $status" >&2; exit 1 ;;
+esac`
+	// Only the token can change without another key: the next deletion uses the new one.
+	giteaUpdate = `printf '%s' "$PULUMI_COMMAND_STDOUT"`
+)
+
+func (r *registration) gitea() (pulumi.Resource, error) {
+	at := strings.TrimSuffix(r.api, "/") + "/repos/" + r.repository + "/keys"
+	body := pulumi.All(r.title, r.key).ApplyT(func(v []any) (string, error) {
+		text, err := json.Marshal(map[string]any{"title": v[0], "key": v[1], "read_only": true})
+
+		return string(text), err
+	}).(pulumi.StringOutput) //nolint:forcetypeassert // the function's type
+
+	return r.resource("command:local:Command", CommandProviderVersion, pulumi.Map{
+		"create": pulumi.String(giteaCreate), "update": pulumi.String(giteaUpdate), "delete": pulumi.String(giteaDelete),
+		// Secret as a whole, as it is in the state: the plugin takes a secret within it for a change.
+		"environment": pulumi.ToSecret(pulumi.Map{
+			"BODY": body, "TOKEN": r.token, "URL": pulumi.String(at),
+		}),
+		"logging":  pulumi.String("none"),
+		"triggers": pulumi.Array{body, pulumi.String(at)},
+	}, pulumi.AdditionalSecretOutputs([]string{"environment"}))
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+// Package hook registers Pulumi resource hooks and hands them values that become known during a run.
+package hook
+
+import (
+	"fmt"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+)
+
+// Step is one create or update of a resource, as its hook sees it.
+type Step struct {
+	// Ctx is the program's.
+	Ctx *pulumi.Context
+	// URN of the resource.
+	URN pulumi.URN
+}
+
+// Report writes a line to the resource's log, where people see what is awaited.
+func (s Step) Report(line string) {
+	// A log that cannot be written must not end the work that it is about.
+	_ = s.Ctx.Log.Info(line, s.at())
+}
+
+// Warn writes a warning to the resource's log.
+func (s Step) Warn(text string) { _ = s.Ctx.Log.Warn(text, s.at()) }
+
+// Error writes an error to the resource's log.
+func (s Step) Error(text string) { _ = s.Ctx.Log.Error(text, s.at()) }
+
+func (s Step) at() *pulumi.LogArgs { return &pulumi.LogArgs{Resource: urnResource{urn: s.URN}} }
+
+// urnResource names the resource whose hook is running: the log takes resources only.
+type urnResource struct {
+	pulumi.Resource
+
+	urn pulumi.URN
+}
+
+// URN returns the resource's name.
+func (r urnResource) URN() pulumi.URNOutput { return r.urn.ToURNOutput() }
+
+// ID returns the name of a component's hook. Names of hooks are global to a program, and the engine drops
+// resources bound to a name that was refused: so the name holds the component's type and name.
+func ID(component, name, what string) string { return component + "::" + name + "::" + what }
+
+// Register registers a hook that runs at up. Register each name once.
+func Register(ctx *pulumi.Context, id string, run pulumi.ResourceHookFunction) (*pulumi.ResourceHook, error) {
+	return register(ctx, id, run, nil)
+}
+
+// RegisterPlan registers a hook that runs in previews too.
+func RegisterPlan(ctx *pulumi.Context, id string, run pulumi.ResourceHookFunction) (*pulumi.ResourceHook, error) {
+	return register(ctx, id, run, &pulumi.ResourceHookOptions{OnDryRun: true})
+}
+
+func register(
+	ctx *pulumi.Context, id string, run pulumi.ResourceHookFunction, opts *pulumi.ResourceHookOptions,
+) (*pulumi.ResourceHook, error) {
+	h, err := ctx.RegisterResourceHook(id, run, opts)
+	if err != nil {
+		return nil, fmt.Errorf("registering hook %q: %w", id, err)
+	}
+
+	return h, nil
+}

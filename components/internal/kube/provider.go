@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package kube
+
+import (
+	"fmt"
+
+	"github.com/pulumi/pulumi-kubernetes/sdk/v4/go/kubernetes"
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+
+	"github.com/talos-proxmox/talos-proxmox/internal/versions"
+)
+
+// ProviderVersion is the version of the kubernetes plugin that everything here was made for.
+const ProviderVersion = "4.23.0"
+
+// NewProvider registers a provider for a cluster that this program makes. The kubeconfig is
+// kept secret; pass one that becomes known when the API is up, since the plugin asks the API once and
+// takes it for unreachable for the rest of the run. The cluster's name identifies the cluster: what
+// is in it is not replaced when its kubeconfig changes. What is in a cluster that does not answer any
+// more is forgotten instead of deleted.
+func NewProvider(
+	ctx *pulumi.Context, name, clusterName string, kubeconfig pulumi.StringInput, opts ...pulumi.ResourceOption,
+) (*kubernetes.Provider, error) {
+	opts = append(opts, pulumi.Version(ProviderVersion),
+		pulumi.AdditionalSecretOutputs([]string{"kubeconfig"}))
+	provider, err := kubernetes.NewProvider(ctx, name, &kubernetes.ProviderArgs{
+		ClusterIdentifier: pulumi.String(clusterName),
+		DeleteUnreachable: pulumi.Bool(true),
+		Kubeconfig:        Secret(kubeconfig).ToStringPtrOutput(),
+	}, opts...)
+	if err != nil {
+		return nil, fmt.Errorf("registering the Kubernetes provider %q: %w", name, err)
+	}
+
+	return provider, nil
+}
+
+// Secret marks a text as secret.
+func Secret(text pulumi.StringInput) pulumi.StringOutput {
+	return pulumi.ToSecret(text.ToStringOutput()).(pulumi.StringOutput) //nolint:forcetypeassert // ToSecret keeps the type
+}

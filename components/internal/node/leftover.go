@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package node
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+
+	"github.com/talos-proxmox/talos-proxmox/components/internal/hook"
+	"github.com/talos-proxmox/talos-proxmox/internal/proxmox"
+	"github.com/talos-proxmox/talos-proxmox/internal/talosapi"
+	"github.com/talos-proxmox/talos-proxmox/spec"
+)
+
+// leftoverLimit bounds the wait for a VM that was left behind to say that it is blank: one boot.
+const leftoverLimit = 3 * time.Minute
+
+// API is how Proxmox VE is reached besides by its provider.
+type API struct {
+	Settings spec.Proxmox
+	// Token and Password are credentials that become known during the run; nil where the settings have them.
+	Token, Password *hook.Future[string]
+}
+
+// access returns endpoint and credentials as the provider finds them: in the settings, else in the
+// environment.
+func (a API) access(ctx context.Context) (proxmox.Access, error) {
+	p := a.Settings
+	found := proxmox.Access{
+		Endpoint: spec.Or(p.Endpoint, os.Getenv("PROXMOX_VE_ENDPOINT")), Insecure: spec.Or(p.Insecure, false),
+		Token: os.Getenv("PROXMOX_VE_API_TOKEN"), Username: spec.Or(p.Username, os.Getenv("PROXMOX_VE_USERNAME")),
+		Password: os.Getenv("PROXMOX_VE_PASSWORD"),
+	}
+	var err error
+	switch {
+	case a.Token != nil:
+		found.Token, err = a.Token.Get(ctx)
+	case a.Password != nil:
+		found.Token = ""
+		found.Password, err = a.Password.Get(ctx)
+	case p.APIToken != nil:
+		found.Token = p.APIToken.Reveal()
+	case p.Password != nil:
+		found.Token, found.Password = "", p.Password.Reveal()
+	}
+
+	return found, err
+}
+
+// hooks returns what runs around the VM's own steps: the caller's hooks, and before it is created a look for
+// what an interrupted run left of it.
+func (a Args) hooks(ctx *pulumi.Context) (*pulumi.ResourceHookBinding, error) {
+	hooks := pulumi.ResourceHookBinding{}
+	if a.Hooks != nil {
+		hooks = *a.Hooks
+	}
+	clearAway, err := hook.Register(ctx, hook.ID("node", a.Name, "leftover"), func(args *pulumi.ResourceHookArgs) error {
+		if err := a.clearLeftover(hook.Step{Ctx: ctx, URN: args.URN}); err != nil {
+			return fmt.Errorf("node %q: %w", a.Node.Node.Name, err)
+		}
+
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	hooks.BeforeCreate = append([]*pulumi.ResourceHook{clearAway}, hooks.BeforeCreate...)
+
+	return &hooks, nil
+}
+
+// clearLeftover removes the VM that an earlier run was interrupted in making. Neither the state nor the
+// provider knows it, and its id is taken.
+func (a Args) clearLeftover(s hook.Step) error {
+	node := a.Node.Node
+	if a.Record.IsNew(node.Name) || !node.Address().IsValid() {
+		return nil
+	}
+	ctx := s.Ctx.Context()
+	access, err := a.API.access(ctx)
+	if err != nil || !access.Complete() {
+		return err
+	}
+	client, err := proxmox.New(access)
+	if err != nil {
+		return err //nolint:wrapcheck // the caller names the node
+	}
+	wanted := proxmox.Wanted{ID: spec.Or(node.VMID, 0), Name: node.Name}
+	for _, d := range node.Devices() {
+		wanted.MACs = append(wanted.MACs, *d.MAC)
+	}
+	address := node.Address().String()
+
+	return proxmox.Leftover{ //nolint:wrapcheck // the caller names the node
+		Client: client, Timeout: leftoverLimit, Interval: time.Second, Report: s.Report,
+		Blank: func(ctx context.Context) error {
+			calling, cancel := context.WithTimeout(ctx, 5*time.Second)
+			defer cancel()
+
+			return talosapi.InMaintenance(calling, address)
+		},
+	}.Clear(ctx, wanted)
+}

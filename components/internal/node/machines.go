@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+// Package node registers the VM of a node with everything that belongs to it on Proxmox VE.
+package node
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+
+	"github.com/talos-proxmox/talos-proxmox/components/internal/hook"
+	"github.com/talos-proxmox/talos-proxmox/components/internal/stash"
+	"github.com/talos-proxmox/talos-proxmox/components/internal/vmargs"
+	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/internal/vm"
+	"github.com/talos-proxmox/talos-proxmox/spec"
+)
+
+// Machine is what the state remembers of a node's VM: what of it cannot be edited in place, and who the node
+// is in its cluster.
+type Machine struct {
+	Hostname string      `json:"hostname"`
+	VM       vm.Identity `json:"vm"`
+}
+
+// MachineOf returns what to remember of a node's VM.
+func MachineOf(n vmargs.Node, lifecycle spec.Lifecycle) Machine {
+	return Machine{
+		Hostname: spec.Or(n.Node.Hostname, n.Node.Name),
+		VM:       vm.IdentityOf(n.Node, n.Image, lifecycle.Replace[n.Node.Name]),
+	}
+}
+
+// Machines are remembered VMs by node name.
+type Machines map[string]Machine
+
+// Record is where the state remembers VMs. VMs depend on it: it is the only place that sees what was before,
+// and it refuses, in the preview already, an edit that would replace a VM or lose data.
+type Record struct {
+	// Resource has the machines in the state.
+	Resource pulumi.Resource
+
+	fresh sync.Map
+}
+
+// IsNew reports whether the node's VM is remembered for the first time in this run. No run has tried to make
+// it before, so that whatever stands in its place is somebody else's.
+func (r *Record) IsNew(name string) bool {
+	_, fresh := r.fresh.Load(name)
+
+	return fresh
+}
+
+// Remember registers the machines under a name. allowReplace has the fields, by node, whose edits may replace
+// a VM. also runs after the machines' own checks.
+func Remember(
+	ctx *pulumi.Context, name string, machines Machines, allowReplace map[string][]string, also stash.On[Machines],
+	opts ...pulumi.ResourceOption,
+) (*Record, error) {
+	r := &Record{}
+	on := stash.On[Machines]{
+		Create: func(_ hook.Step, now Machines) error {
+			r.note(nil, now)
+
+			return nil
+		},
+		Plan: func(s hook.Step, was, now Machines) error {
+			if err := Refuse(was, now, allowReplace); err != nil || also.Plan == nil {
+				return err
+			}
+
+			return also.Plan(s, was, now)
+		},
+		Update: func(s hook.Step, was, now Machines) error {
+			r.note(was, now)
+			if also.Update == nil {
+				return nil
+			}
+
+			return also.Update(s, was, now)
+		},
+	}
+	made, err := stash.Remember(ctx, name, machines, on, opts...)
+	if err != nil {
+		return nil, err
+	}
+	r.Resource = made
+
+	return r, nil
+}
+
+func (r *Record) note(was, now Machines) {
+	for name := range now {
+		if _, known := was[name]; !known {
+			r.fresh.Store(name, true)
+		}
+	}
+}
+
+// Refuse compares machines with what they were, and names every edit that would replace a VM without
+// permission, or lose data. allowReplace has the fields whose edits may replace it, or "*".
+func Refuse(was, now Machines, allowReplace map[string][]string) error {
+	var problems []error
+	for _, name := range slices.Sorted(maps.Keys(now)) {
+		before, known := was[name]
+		if !known {
+			continue
+		}
+		var l check.List
+		vm.Refuse(name, before.VM, now[name].VM, allowReplace[name], &l)
+		problems = append(problems, l.Err(fmt.Sprintf("node %q: the edit is refused", name)))
+	}
+
+	return errors.Join(problems...)
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package talos
+
+import (
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+
+	"github.com/talos-proxmox/talos-proxmox/components/internal/hook"
+	"github.com/talos-proxmox/talos-proxmox/internal/cluster"
+	"github.com/talos-proxmox/talos-proxmox/internal/rollout"
+)
+
+// applyHooks returns hooks for a node's configuration. One that makes the node reboot waits for its turn at
+// the gate, since the provider applies to all nodes at the same time; the node itself says, at up, whether it
+// would. A new node joins without a turn; what an earlier life of it left in etcd and Kubernetes goes first.
+func applyHooks(s *Session, m cluster.Member) (*pulumi.ResourceHookBinding, error) {
+	var turn rollout.Apply
+	ctx := s.Ctx.Context()
+	enter, err := s.hook("apply/"+m.Name, func(step hook.Step, args *pulumi.ResourceHookArgs) error {
+		checker, err := s.checker(step)
+		if err != nil {
+			return err
+		}
+
+		return turn.Before(ctx, s.Gate, checker, m, configurationIn(args.NewInputs)) //nolint:wrapcheck // names the node
+	})
+	if err != nil {
+		return nil, err
+	}
+	leave, err := s.hook("applied/"+m.Name, func(step hook.Step, _ *pulumi.ResourceHookArgs) error {
+		checker, err := s.checker(step)
+		if err != nil {
+			return err
+		}
+
+		return turn.After(ctx, s.Gate, checker, m) //nolint:wrapcheck // names the node
+	})
+	if err != nil {
+		return nil, err
+	}
+	fail, err := failHook(s, "apply-failed/"+m.Name, m)
+	if err != nil {
+		return nil, err
+	}
+	heal, err := s.hook("heal/"+m.Name, func(step hook.Step, _ *pulumi.ResourceHookArgs) error {
+		if s.isNew.Load() {
+			return nil
+		}
+		checker, err := s.checker(step)
+		if err != nil {
+			return err
+		}
+
+		return rollout.Heal(ctx, checker, m) //nolint:wrapcheck // names the node
+	})
+	if err != nil {
+		return nil, err
+	}
+
+	hooks := &pulumi.ResourceHookBinding{
+		BeforeCreate: []*pulumi.ResourceHook{heal},
+		BeforeUpdate: []*pulumi.ResourceHook{enter}, AfterUpdate: []*pulumi.ResourceHook{leave},
+		OnError: []*pulumi.ErrorHook{fail},
+	}
+	if s.adopted() {
+		// The nodes of a cluster that was made elsewhere run already.
+		hooks.BeforeCreate, hooks.AfterCreate = []*pulumi.ResourceHook{heal, enter}, hooks.AfterUpdate
+	}
+
+	return hooks, nil
+}
+
+// configurationIn returns the machine configuration among the inputs of its application.
+func configurationIn(inputs resource.PropertyMap) []byte {
+	value := inputs["machineConfigurationInput"]
+	for value.IsSecret() || value.IsOutput() {
+		if value.IsSecret() {
+			value = value.SecretValue().Element
+		} else {
+			value = value.OutputValue().Element
+		}
+	}
+	if !value.IsString() {
+		return nil
+	}
+
+	return []byte(value.StringValue())
+}

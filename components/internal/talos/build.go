@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package talos
+
+import (
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+	"github.com/pulumiverse/pulumi-talos/sdk/go/talos/machine"
+
+	"github.com/talos-proxmox/talos-proxmox/spec"
+)
+
+// Build is a cluster that is being registered.
+type Build struct {
+	*Session
+
+	// Config is complete, and has what GitOps adds to the manifests of day 0.
+	Config spec.Config
+	// Name begins the names of the cluster's resources.
+	Name string
+	// Parent is the cluster's component.
+	Parent  pulumi.Resource
+	Secrets *Secrets
+	Checked *Checked
+	// Machines are the nodes' machines by name; nil for machines that nobody here makes.
+	Machines map[string]pulumi.Resource
+}
+
+// Built is a registered cluster.
+type Built struct {
+	// Kubeconfig of an administrator, known once the cluster is ready.
+	Kubeconfig pulumi.StringOutput
+	// Ready is created once the cluster was found healthy.
+	Ready pulumi.Resource
+}
+
+// Register registers everything of the cluster, in order.
+func Register(b *Build) (*Built, error) {
+	list, err := persistedManifests(b)
+	if err != nil {
+		return nil, err
+	}
+	kubernetes, err := registerKubernetes(b)
+	if err != nil {
+		return nil, err
+	}
+	applies, fingerprints, err := applyConfigurations(b, list, []pulumi.Resource{kubernetes})
+	if err != nil {
+		return nil, err
+	}
+	joined, err := joinNodes(b, applies)
+	if err != nil {
+		return nil, err
+	}
+	members, err := registerMembers(b, joined)
+	if err != nil {
+		return nil, err
+	}
+	upgraded, err := registerUpgrades(b, applies, members)
+	if err != nil {
+		return nil, err
+	}
+	done := append(append(upgraded, members), joined...)
+	edited, objects, err := registerManifests(b, list, done)
+	if err != nil {
+		return nil, err
+	}
+	ready, err := registerReady(b, fingerprints, objects, append(done, edited))
+	if err != nil {
+		return nil, err
+	}
+	kubeconfig, err := openKubeconfig(b, joined, ready)
+	if err != nil {
+		return nil, err
+	}
+
+	return &Built{Kubeconfig: kubeconfig, Ready: ready}, storeCredentials(b, kubeconfig)
+}
+
+// joinNodes returns what is there once every node has its configuration and etcd runs.
+func joinNodes(b *Build, applies map[string]*machine.ConfigurationApply) ([]pulumi.Resource, error) {
+	joined := make([]pulumi.Resource, 0, len(applies)+1)
+	for _, n := range b.Config.Nodes {
+		joined = append(joined, applies[n.Name])
+	}
+	if b.adopted() {
+		return joined, nil
+	}
+	started, err := bootstrap(b, applies)
+	if err != nil {
+		return nil, err
+	}
+
+	return append(joined, started), nil
+}

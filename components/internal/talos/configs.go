@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package talos
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+	"github.com/pulumiverse/pulumi-talos/sdk/go/talos/machine"
+	"github.com/siderolabs/talos/pkg/machinery/config/generate/secrets"
+
+	"github.com/talos-proxmox/talos-proxmox/components/internal/stash"
+	"github.com/talos-proxmox/talos-proxmox/internal/machineconfig"
+	"github.com/talos-proxmox/talos-proxmox/spec"
+)
+
+// applyConfigurations applies every node's configuration, all at the same time, after what they depend on. It
+// returns the fingerprint of each configuration too, which tells whether a node has to be looked at again.
+func applyConfigurations(
+	b *Build, manifests pulumi.Output, after []pulumi.Resource,
+) (map[string]*machine.ConfigurationApply, pulumi.StringMap, error) {
+	applies := make(map[string]*machine.ConfigurationApply, len(b.Config.Nodes))
+	fingerprints := make(pulumi.StringMap, len(b.Config.Nodes))
+	for _, n := range b.Config.Nodes {
+		config := render(b, manifests, n.Name)
+		fingerprints[n.Name] = fingerprintOf(config)
+
+		apply, err := applyConfiguration(b, n, config, after)
+		if err != nil {
+			return nil, nil, fmt.Errorf("registering the configuration of node %q: %w", n.Name, err)
+		}
+		applies[n.Name] = apply
+	}
+
+	return applies, fingerprints, nil
+}
+
+// render returns a node's configuration, a secret.
+func render(b *Build, manifests pulumi.Output, node string) pulumi.StringOutput {
+	in := b.Checked.Input
+	directory := fileAtUp(b.Session, in.Config.Output.MachineConfigDirectory)
+	rendered := pulumi.All(b.Secrets.Bundle, manifests, contract(b)).ApplyT(func(v []any) (string, error) {
+		bundle, ok := v[0].(*secrets.Bundle)
+		list, listed := v[1].([]machineconfig.Manifest)
+		contract, pinned := v[2].(string)
+		if !ok || !listed || !pinned {
+			return "", fmt.Errorf("rendering the configuration of node %q: the cluster's secrets are missing", node)
+		}
+		own := in
+		own.Manifests = list
+		own.Config.Talos.Contract = &contract
+		config, err := machineconfig.Render(own, node, bundle)
+		if err != nil {
+			return "", err //nolint:wrapcheck // names the node
+		}
+		b.configs.Store(node, config)
+		if directory != "" {
+			err = writePrivate(filepath.Join(directory, node+".yaml"), config)
+		}
+
+		return config, err
+	}).(pulumi.StringOutput) //nolint:forcetypeassert // the function's type
+
+	return secretString(rendered)
+}
+
+// fingerprintOf returns a fingerprint of a configuration, which may be shown: the configuration holds keys,
+// so that nobody can guess it.
+func fingerprintOf(config pulumi.StringOutput) pulumi.StringOutput {
+	sum := config.ApplyT(func(text string) (string, error) { return stash.Fingerprint(text) })
+
+	return pulumi.Unsecret(sum).(pulumi.StringOutput) //nolint:forcetypeassert // Unsecret keeps the type
+}
+
+// applyConfiguration applies one node's configuration when its machine is there, and again when the machine
+// was replaced.
+func applyConfiguration(
+	b *Build, n spec.NamedNode, config pulumi.StringOutput, after []pulumi.Resource,
+) (*machine.ConfigurationApply, error) {
+	hooks, err := applyHooks(b.Session, memberOf(n))
+	if err != nil {
+		return nil, err
+	}
+	opts := []pulumi.ResourceOption{
+		pulumi.Parent(b.Parent), pulumi.ResourceHooks(hooks), providerTimeout(b.Config),
+		pulumi.AdditionalSecretOutputs([]string{"clientConfiguration"}),
+	}
+	if vm := b.Machines[n.Name]; vm != nil {
+		after = append(slices.Clone(after), vm)
+		opts = append(opts, pulumi.ReplaceWith([]pulumi.Resource{vm}))
+	}
+	opts = append(opts, pulumi.DependsOn(after))
+
+	//nolint:wrapcheck // the caller names the node
+	return machine.NewConfigurationApply(b.Ctx, b.Name+"-"+n.Name, &machine.ConfigurationApplyArgs{
+		ClientConfiguration:       clientConfiguration(b.Secrets),
+		MachineConfigurationInput: config,
+		Node:                      pulumi.String(n.Address().String()),
+		ApplyMode:                 pulumi.String("auto"),
+	}, opts...)
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package talos
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+
+	"github.com/talos-proxmox/talos-proxmox/components/internal/stash"
+	"github.com/talos-proxmox/talos-proxmox/internal/machineconfig"
+	"github.com/talos-proxmox/talos-proxmox/internal/manifests"
+	"github.com/talos-proxmox/talos-proxmox/spec"
+)
+
+// certificatesKey holds the pod network's certificates among persisted values.
+const certificatesKey = "certificates"
+
+// dayZero returns the manifests that control planes apply at bootstrap, for the check before anything is
+// registered: with fresh certificates where the pod network needs some, which are persisted later.
+func dayZero(ctx context.Context, in manifests.Input) (manifests.Input, []machineconfig.Manifest, error) {
+	if in.Config.UsesCilium() {
+		made, err := manifests.NewCertificates(spec.Or(in.Config.Cluster.Name, ""), time.Now())
+		if err != nil {
+			return in, nil, err //nolint:wrapcheck // says everything
+		}
+		in.Certificates = &made
+	}
+	list, err := manifests.DayZero(ctx, in)
+
+	return in, list, err //nolint:wrapcheck // names the setting
+}
+
+// persistedManifests returns the manifests with the certificates that were made at creation, so that every
+// render is the same. The output resolves to []machineconfig.Manifest.
+func persistedManifests(b *Build) (pulumi.Output, error) {
+	in, checked := b.Checked.dayZero, b.Checked.Input.Manifests
+	if in.Certificates == nil {
+		return pulumi.ToOutput(true).ApplyT(func(any) []machineconfig.Manifest { return checked }), nil
+	}
+	text, err := json.Marshal(in.Certificates)
+	if err != nil {
+		return nil, fmt.Errorf("storing the certificates of the pod network: %w", err)
+	}
+	stored, err := stash.Persist(b.Ctx, b.Name+"-cilium", pulumi.StringMap{certificatesKey: pulumi.String(text)}, pulumi.Parent(b.Parent))
+	if err != nil {
+		return nil, err
+	}
+
+	return stored.Value(certificatesKey).ApplyT(func(text string) ([]machineconfig.Manifest, error) {
+		var certificates manifests.Certificates
+		if err := json.Unmarshal([]byte(text), &certificates); err != nil {
+			return nil, errors.New("the state holds no certificates of the pod network")
+		}
+		own := in
+		own.Certificates = &certificates
+
+		return manifests.DayZero(b.Ctx.Context(), own) //nolint:wrapcheck // names the setting
+	}), nil
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package talos
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+
+	"github.com/talos-proxmox/talos-proxmox/components/internal/hook"
+	"github.com/talos-proxmox/talos-proxmox/components/internal/stash"
+	"github.com/talos-proxmox/talos-proxmox/internal/rollout"
+	"github.com/talos-proxmox/talos-proxmox/internal/versions"
+	"github.com/talos-proxmox/talos-proxmox/spec"
+)
+
+// kubernetesState is what the state remembers of a cluster's Kubernetes: the version that it runs, and
+// settings that a living cluster keeps.
+type kubernetesState struct {
+	Kubernetes string `json:"kubernetes"`
+	Edit       string `json:"edit"`
+	// Contract is the form in which configurations are written; Talos is the version that nodes run.
+	Contract string `json:"contract"`
+	Talos    string `json:"talos"`
+
+	EtcdEncryption string `json:"etcdEncryption"`
+	PodSubnets     string `json:"podSubnets"`
+	ServiceSubnets string `json:"serviceSubnets"`
+	DNSDomain      string `json:"dnsDomain"`
+	CNI            string `json:"cni"`
+	CiliumInstall  string `json:"ciliumInstall"`
+}
+
+// registerKubernetes registers the version of Kubernetes that the cluster runs, with the settings that never
+// change. When the version changes the cluster is upgraded component by component, node by node. The
+// configurations depend on it: they name the version too, are applied to all nodes at the same time, and then
+// find it running. The nodes' versions of Talos depend on the configurations, so that both upgrades never run
+// at the same time. A new cluster does not wait for it. An upgrade that fails keeps the old value in the
+// state, so that the next run goes on; when the edit is taken back instead, the nodes are brought back.
+func registerKubernetes(b *Build) (pulumi.Resource, error) {
+	cfg := b.Config
+	version := pulumi.String(*cfg.Kubernetes.Version)
+	edit, err := stash.EditToken(b.Ctx, b.Name+"-kubernetes-edit", version, pulumi.Parent(b.Parent))
+	if err != nil {
+		return nil, err
+	}
+	on := stash.On[kubernetesState]{
+		Create: func(step hook.Step, _ kubernetesState) error {
+			b.isNew.Store(true)
+			if !b.adopted() {
+				return nil
+			}
+
+			return upgradeKubernetes(b, step) // nobody knows what a cluster runs that was made elsewhere
+		},
+		Plan: func(_ hook.Step, was, now kubernetesState) error {
+			if err := refuseKept(was, now); err != nil {
+				return err
+			}
+			if err := refuseContract(was, now); err != nil {
+				return err
+			}
+
+			return refuseKubernetesStep(was, now)
+		},
+		Update: func(step hook.Step, was, now kubernetesState) error {
+			if err := checkContractSupported(b, was, now); err != nil {
+				return err
+			}
+			if was.Kubernetes == now.Kubernetes && was.Edit == now.Edit {
+				return nil
+			}
+
+			return upgradeKubernetes(b, step)
+		},
+	}
+
+	return stash.RememberInputs(b.Ctx, b.Name+"-kubernetes", pulumi.StringMap{
+		"kubernetes": version, "edit": edit,
+		"contract": contract(b), "talos": pulumi.String(*cfg.Talos.Version),
+		"etcdEncryption": pulumi.String(*cfg.Kubernetes.EtcdEncryption),
+		"podSubnets":     pulumi.String(strings.Join(cfg.Cluster.PodSubnets, ", ")),
+		"serviceSubnets": pulumi.String(strings.Join(cfg.Cluster.ServiceSubnets, ", ")),
+		"dnsDomain":      pulumi.String(*cfg.Cluster.DNSDomain),
+		"cni":            pulumi.String(*cfg.CNI.Name),
+		"ciliumInstall":  pulumi.String(ciliumInstall(cfg)),
+	}, on, pulumi.Parent(b.Parent), pulumi.DependsOn([]pulumi.Resource{b.Secrets.Resource}))
+}
+
+// upgradeKubernetes brings the cluster to the version that the stack names.
+func upgradeKubernetes(b *Build, step hook.Step) error {
+	remote, err := b.APIs.openLiving(b.Ctx.Context(), step.Report)
+	if err != nil {
+		return err
+	}
+	// Members that leave do so later in the run.
+	cluster := b.Cluster
+	cluster.Leaving = true
+
+	return rollout.KubernetesUpgrade{ //nolint:wrapcheck // names the cluster
+		Access: remote, Cluster: cluster, Gate: b.Gate, Poll: pollOptions(b.Config.Lifecycle.UpgradeTimeout),
+		Report: step.Report, Snapshots: snapshotsOf(b.Session, remote), Metrics: remote.Metrics,
+	}.Run(b.Ctx.Context(), *b.Config.Kubernetes.Version)
+}
+
+// ciliumInstall returns how Cilium is installed, empty where there is none.
+func ciliumInstall(cfg spec.Config) string {
+	if !cfg.UsesCilium() {
+		return ""
+	}
+
+	return spec.Or(cfg.CNI.Cilium.Install, "chart")
+}
+
+// refuseKubernetesStep refuses, in the preview already, a step that Kubernetes does not take.
+func refuseKubernetesStep(was, now kubernetesState) error {
+	from, errFrom := versions.ParseKubernetes(was.Kubernetes)
+	to, errTo := versions.ParseKubernetes(now.Kubernetes)
+	if errFrom != nil || errTo != nil {
+		return nil // the nodes themselves say what they run, at up
+	}
+	if err := versions.KubernetesStep(from, to); err != nil {
+		return fmt.Errorf("kubernetes.version: %w", err)
+	}
+
+	return nil
+}

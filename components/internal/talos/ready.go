@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package talos
+
+import (
+	"fmt"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+
+	"github.com/talos-proxmox/talos-proxmox/components/internal/hook"
+	"github.com/talos-proxmox/talos-proxmox/components/internal/stash"
+	"github.com/talos-proxmox/talos-proxmox/internal/rollout"
+	"github.com/talos-proxmox/talos-proxmox/spec"
+)
+
+// readyState is what was healthy when the gate opened, as far as it is read again.
+type readyState struct {
+	Nodes map[string]struct{} `json:"nodes"`
+}
+
+// registerReady registers the gate that opens when the cluster is healthy. Its input is what must be healthy:
+// any change of it, and a VM that is replaced, runs the checks again.
+func registerReady(
+	b *Build, fingerprints pulumi.StringMap, objects pulumi.StringOutput, before []pulumi.Resource,
+) (*pulumi.Stash, error) {
+	wanted, err := mustBeHealthy(b, fingerprints, objects)
+	if err != nil {
+		return nil, err
+	}
+	edit, err := stash.EditToken(b.Ctx, b.Name+"-edit", fingerprintOfMap(wanted), pulumi.Parent(b.Parent))
+	if err != nil {
+		return nil, err
+	}
+	healthy := pulumi.Map{"edit": edit}
+	for key, value := range wanted {
+		healthy[key] = value
+	}
+	opts := []pulumi.ResourceOption{pulumi.Parent(b.Parent), pulumi.DependsOn(before)}
+	var vms []pulumi.Resource
+	for _, n := range b.Config.Nodes {
+		if vm := b.Machines[n.Name]; vm != nil {
+			vms = append(vms, vm)
+		}
+	}
+	if len(vms) > 0 {
+		opts = append(opts, pulumi.ReplaceWith(vms))
+	}
+
+	return stash.RememberInputs(b.Ctx, b.Name+"-ready", healthy, stash.On[readyState]{
+		Create: func(step hook.Step, _ readyState) error { return waitReady(b.Session, step, readyState{}) },
+		Update: func(step hook.Step, was, _ readyState) error { return waitReady(b.Session, step, was) },
+	}, opts...)
+}
+
+// mustBeHealthy returns what the gate stands for.
+func mustBeHealthy(b *Build, fingerprints pulumi.StringMap, objects pulumi.StringOutput) (pulumi.Map, error) {
+	nodes := pulumi.Map{}
+	for _, n := range b.Config.Nodes {
+		// An edit of a machine has the cluster looked at too. Secrets among the settings do not count.
+		settings, err := stash.Fingerprint(n)
+		if err != nil {
+			return nil, fmt.Errorf("node %q: %w", n.Name, err)
+		}
+		nodes[n.Name] = pulumi.StringMap{
+			"address":       pulumi.String(n.Address().String()),
+			"configuration": fingerprints[n.Name],
+			"machine":       pulumi.String(settings),
+			"role":          pulumi.String(string(*n.Role)),
+		}
+	}
+
+	return pulumi.Map{
+		"kubernetes": pulumi.String(*b.Config.Kubernetes.Version),
+		"manifests":  objects,
+		"nodes":      nodes,
+		"talos":      pulumi.String(*b.Config.Talos.Version),
+	}, nil
+}
+
+// fingerprintOfMap returns a fingerprint of inputs once they are known.
+func fingerprintOfMap(inputs pulumi.Map) pulumi.StringOutput {
+	return inputs.ToMapOutput().ApplyT(func(plain map[string]any) (string, error) {
+		return stash.Fingerprint(plain)
+	}).(pulumi.StringOutput) //nolint:forcetypeassert // the function's type
+}
+
+// waitReady polls until the cluster is healthy.
+func waitReady(s *Session, step hook.Step, was readyState) error {
+	remote, err := s.APIs.open(s.Ctx.Context())
+	if err != nil {
+		return err
+	}
+	defer reapplyLostConfigs(s, step, unseen(s.Cluster.Members, was))()
+	err = rollout.HealthChecker{
+		Access: remote, Cluster: s.Cluster, Poll: pollOptions(s.Config.Lifecycle.ReadyTimeout), Report: step.Report,
+	}.Ready(s.Ctx.Context())
+	if err != nil {
+		return fmt.Errorf("%w\n  %s", err, howToReach(s.Config))
+	}
+
+	return nil
+}
+
+// howToReach returns where the talosconfig is: after a first run that failed the stack has no outputs.
+func howToReach(cfg spec.Config) string {
+	if file := spec.Or(cfg.Output.TalosconfigFile, ""); file != "" {
+		return "talosconfig: " + file
+	}
+
+	return "talosconfig: `pulumi stack output talosconfig --show-secrets`, or set output.talosconfigFile " +
+		"and run `pulumi up` again when there are no outputs yet"
+}

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package talos
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+	"github.com/pulumiverse/pulumi-talos/sdk/go/talos/machine"
+	"github.com/siderolabs/talos/pkg/machinery/config/generate/secrets"
+
+	"github.com/talos-proxmox/talos-proxmox/components/internal/stash"
+	"github.com/talos-proxmox/talos-proxmox/internal/machineconfig"
+	"github.com/talos-proxmox/talos-proxmox/internal/versions"
+	"github.com/talos-proxmox/talos-proxmox/spec"
+)
+
+// Secrets are a cluster's certificates and keys.
+type Secrets struct {
+	// Resource has them in the state.
+	Resource pulumi.Resource
+	// Contract is the version contract that was pinned when the cluster was made.
+	Contract pulumi.StringOutput
+	// Bundle resolves to a *secrets.Bundle.
+	Bundle pulumi.Output
+	// CA, Certificate and Key are an administrator's of the Talos API, each base64 of PEM.
+	CA, Certificate, Key pulumi.StringOutput
+	// Talosconfig of an administrator: endpoints are the control planes, nodes are all.
+	Talosconfig pulumi.StringOutput
+}
+
+// RegisterSecrets registers the secrets of a cluster: generated once, or those of an existing cluster.
+func RegisterSecrets(s *Session, parent pulumi.Resource, first []pulumi.Resource) (*Secrets, error) {
+	opts := []pulumi.ResourceOption{pulumi.Parent(parent), pulumi.DependsOn(first)}
+	if *s.Config.Cluster.Protect {
+		opts = append(opts, pulumi.Protect(true))
+	}
+	register := generateSecrets
+	if s.Config.Cluster.SecretsBundle != nil {
+		register = adoptSecrets
+	}
+	made, err := register(s, opts...)
+	if err != nil {
+		return nil, err
+	}
+	made.Talosconfig = talosconfig(s, made)
+
+	return made, nil
+}
+
+// generateSecrets makes the secrets when the cluster is created.
+func generateSecrets(s *Session, opts ...pulumi.ResourceOption) (*Secrets, error) {
+	// A lower version here would make every certificate anew and the cluster would be lost.
+	opts = append(opts, pulumi.IgnoreChanges([]string{"talosVersion"}),
+		pulumi.AdditionalSecretOutputs([]string{"clientConfiguration", "machineSecrets"}))
+	r, err := machine.NewSecrets(s.Ctx, s.Name+"-secrets", &machine.SecretsArgs{
+		TalosVersion: pulumi.String(firstContract(s.Config)),
+	}, opts...)
+	if err != nil {
+		return nil, fmt.Errorf("registering the secrets of cluster %q: %w", s.Name, err)
+	}
+	client := pulumi.ToSecret(r.ClientConfiguration).(machine.ClientConfigurationOutput) //nolint:forcetypeassert // ToSecret keeps the type
+
+	return &Secrets{
+		Resource: r,
+		Bundle: pulumi.ToSecret(r.MachineSecrets.ApplyT(func(m machine.MachineSecrets) (*secrets.Bundle, error) {
+			return secretsOf(m).Bundle() //nolint:wrapcheck // says everything
+		})),
+		CA: client.CaCertificate(), Certificate: client.ClientCertificate(), Key: client.ClientKey(),
+		Contract: pinnedContract(s.Config, r.TalosVersion),
+	}, nil
+}
+
+// firstContract returns what a cluster that is made now is pinned to: as told, else the version's own.
+func firstContract(cfg spec.Config) string {
+	return spec.Or(cfg.Talos.Contract, versions.MinorOf(*cfg.Talos.Version))
+}
+
+// pinnedContract reads the contract from the state; the version's own where the state has none.
+func pinnedContract(cfg spec.Config, stored pulumi.StringOutput) pulumi.StringOutput {
+	own := firstContract(cfg)
+
+	return stored.ApplyT(func(text string) string {
+		if _, err := versions.ParseContract(versions.MinorOf(text)); err != nil {
+			return own
+		}
+
+		return versions.MinorOf(text)
+	}).(pulumi.StringOutput) //nolint:forcetypeassert // the function's type
+}
+
+// secretsOf returns the provider's secrets without its SDK.
+func secretsOf(s machine.MachineSecrets) machineconfig.Secrets {
+	pair := func(c machine.Certificate) machineconfig.Certificate {
+		return machineconfig.Certificate{Cert: c.Cert, Key: c.Key}
+	}
+
+	return machineconfig.Secrets{
+		Certs: machineconfig.Certificates{
+			Etcd: pair(s.Certs.Etcd), K8s: pair(s.Certs.K8s), K8sAggregator: pair(s.Certs.K8sAggregator),
+			K8sServiceaccount: machineconfig.Key{Key: s.Certs.K8sServiceaccount.Key}, Os: pair(s.Certs.Os),
+		},
+		Cluster: machineconfig.ClusterIdentity{Id: s.Cluster.Id, Secret: s.Cluster.Secret},
+		Secrets: machineconfig.KubernetesSecrets{
+			BootstrapToken:            s.Secrets.BootstrapToken,
+			SecretboxEncryptionSecret: s.Secrets.SecretboxEncryptionSecret,
+			AescbcEncryptionSecret:    spec.Or(s.Secrets.AescbcEncryptionSecret, ""),
+		},
+		Trustdinfo: machineconfig.TrustdInfo{Token: s.Trustdinfo.Token},
+	}
+}
+
+// adoptedCertificateLifetime is that of Talos's certificate authority: the certificate is made once and kept
+// in the state.
+const adoptedCertificateLifetime = 10 * 365 * 24 * time.Hour
+
+// adoptSecrets takes the secrets of an existing cluster, in the form of "talosctl gen secrets", and makes an
+// administrator's certificate from them once.
+func adoptSecrets(s *Session, opts ...pulumi.ResourceOption) (*Secrets, error) {
+	parsed, err := machineconfig.ParseSecrets(s.Config.Cluster.SecretsBundle.Reveal())
+	if err != nil {
+		return nil, fmt.Errorf("cluster %q: cluster.secretsBundle: %w", s.Name, err)
+	}
+	bundle, err := parsed.Bundle()
+	if err != nil {
+		return nil, fmt.Errorf("cluster %q: cluster.secretsBundle: %w", s.Name, err)
+	}
+	client, err := machineconfig.NewClientConfiguration(bundle, time.Now(), adoptedCertificateLifetime)
+	if err != nil {
+		return nil, fmt.Errorf("cluster %q: cluster.secretsBundle: %w", s.Name, err)
+	}
+	stored, err := stash.Persist(s.Ctx, s.Name+"-client", pulumi.StringMap{
+		"certificate": pulumi.String(client.ClientCertificate),
+		"key":         pulumi.String(client.ClientKey),
+		"contract":    pulumi.String(firstContract(s.Config)),
+	}, opts...)
+	if err != nil {
+		return nil, err
+	}
+
+	return &Secrets{
+		Resource:    stored.Resource,
+		Bundle:      pulumi.ToSecret(stored.Value("key").ApplyT(func(string) *secrets.Bundle { return bundle })),
+		CA:          secretString(pulumi.String(client.CaCertificate).ToStringOutput()),
+		Certificate: stored.Value("certificate"), Key: stored.Value("key"),
+		Contract: pinnedContract(s.Config, stored.Public("contract")),
+	}, nil
+}
+
+// talosconfig returns the administrator's talosconfig. It also tells the hooks how to reach the nodes.
+func talosconfig(s *Session, made *Secrets) pulumi.StringOutput {
+	file := fileAtUp(s, s.Config.Output.TalosconfigFile)
+	config := pulumi.All(made.CA, made.Certificate, made.Key).ApplyT(func(v []any) (string, error) {
+		client := machineconfig.ClientConfiguration{}
+		for i, field := range []*string{&client.CaCertificate, &client.ClientCertificate, &client.ClientKey} {
+			*field, _ = v[i].(string)
+		}
+		text, err := machineconfig.Talosconfig(s.Config, client)
+		if err != nil {
+			return "", err //nolint:wrapcheck // says everything
+		}
+		s.APIs.talosconfig.Set(text)
+
+		return text, writePrivate(file, text)
+	}).(pulumi.StringOutput) //nolint:forcetypeassert // the function's type
+
+	return secretString(config)
+}
+
+// fileAtUp returns where a credential is written; empty when none is asked for, and at preview.
+func fileAtUp(s *Session, path *string) string {
+	if s.Ctx.DryRun() {
+		return ""
+	}
+
+	return spec.Or(path, "")
+}
+
+func secretString(text pulumi.StringOutput) pulumi.StringOutput {
+	return pulumi.ToSecret(text).(pulumi.StringOutput) //nolint:forcetypeassert // ToSecret keeps the type
+}

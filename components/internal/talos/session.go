@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+// Package talos registers what a Talos cluster consists of: secrets, each node's configuration, etcd's
+// bootstrap, versions, members, day-0 objects, and the gate that opens when all is healthy.
+package talos
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+
+	"github.com/talos-proxmox/talos-proxmox/components/internal/hook"
+	"github.com/talos-proxmox/talos-proxmox/internal/cluster"
+	"github.com/talos-proxmox/talos-proxmox/internal/rollout"
+	"github.com/talos-proxmox/talos-proxmox/spec"
+)
+
+// Session is what the steps of one run share that reach into a cluster.
+type Session struct {
+	Ctx *pulumi.Context
+	// Name begins the names of hooks; unique in the program.
+	Name string
+	// Config is complete: defaults are filled in.
+	Config  spec.Config
+	Cluster cluster.Cluster
+	APIs    *APIs
+	// Gate is passed by everything that can take a node down.
+	Gate *rollout.Gate
+
+	// isNew reports whether the cluster is created in this run.
+	isNew atomic.Bool
+	// configs are the nodes' configurations by name, as they become known.
+	configs   sync.Map
+	snapshots runSnapshots
+}
+
+// NewSession returns the session of a run.
+func NewSession(ctx *pulumi.Context, name string, cfg spec.Config) *Session {
+	cluster := clusterOf(cfg)
+
+	return &Session{
+		Ctx: ctx, Name: name, Config: cfg, Cluster: cluster, APIs: newAPIs(cluster),
+		Gate: rollout.NewGate(*cfg.Lifecycle.MaxUnavailable),
+	}
+}
+
+// hook registers a hook that runs at up.
+func (s *Session) hook(what string, run func(step hook.Step, args *pulumi.ResourceHookArgs) error) (*pulumi.ResourceHook, error) {
+	return hook.Register(s.Ctx, hook.ID("talos", s.Name, what), func(args *pulumi.ResourceHookArgs) error {
+		return run(hook.Step{Ctx: s.Ctx, URN: args.URN}, args)
+	})
+}
+
+// adopted reports whether the cluster was made elsewhere.
+func (s *Session) adopted() bool { return *s.Config.Cluster.Adopted }
+
+// pollOptions returns how long a step waits and how often it asks.
+func pollOptions(limit *spec.Duration) cluster.PollOptions {
+	return cluster.DefaultPollOptions(time.Duration(*limit))
+}
+
+// clusterOf returns what operations need to know about the cluster.
+func clusterOf(cfg spec.Config) cluster.Cluster {
+	c := cluster.Cluster{
+		Name:           spec.Or(cfg.Cluster.Name, ""),
+		SkipKubernetes: spec.Or(cfg.Lifecycle.SkipKubernetesChecks, spec.Or(cfg.CNI.Name, "") == "none"),
+		KubeProxy:      cfg.KubeProxyEnabled(),
+		CoreDNS:        cfg.Manifests.CoreDNS == nil || !spec.Or(cfg.Manifests.CoreDNS.Disabled, false),
+	}
+	for _, n := range cfg.Nodes {
+		c.Members = append(c.Members, memberOf(n))
+	}
+
+	return c
+}
+
+// memberOf returns what operations need to know about a node.
+func memberOf(n spec.NamedNode) cluster.Member {
+	return cluster.Member{
+		Name: n.Name, Hostname: spec.Or(n.Hostname, n.Name),
+		Address: n.Address().String(), ControlPlane: n.IsControlPlane(),
+	}
+}
+
+// drainOf returns how nodes are drained.
+func drainOf(l spec.Lifecycle) rollout.Drain {
+	return rollout.Drain{
+		Timeout: time.Duration(*l.DrainTimeout), Force: *l.DrainPolicy == "force", Interval: 5 * time.Second,
+	}
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package talos
+
+import (
+	"fmt"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+	"github.com/pulumiverse/pulumi-talos/sdk/go/talos/machine"
+
+	"github.com/talos-proxmox/talos-proxmox/components/internal/hook"
+	"github.com/talos-proxmox/talos-proxmox/components/internal/stash"
+	"github.com/talos-proxmox/talos-proxmox/internal/cluster"
+	"github.com/talos-proxmox/talos-proxmox/internal/rollout"
+	"github.com/talos-proxmox/talos-proxmox/internal/versions"
+	"github.com/talos-proxmox/talos-proxmox/spec"
+)
+
+// softwareState is what the state remembers of what a node runs.
+type softwareState struct {
+	Edit      string `json:"edit"`
+	Schematic string `json:"schematic"`
+	Talos     string `json:"talos"`
+}
+
+// registerUpgrades registers what each node runs. When it changes the node is upgraded in place: control
+// planes one after the other, then workers, as many at a time as may be unavailable. A node that fails keeps
+// its old value in the state, so that the next run goes on there.
+func registerUpgrades(
+	b *Build, applies map[string]*machine.ConfigurationApply, members pulumi.Resource,
+) ([]pulumi.Resource, error) {
+	var planes, workers []pulumi.Resource
+	edits, err := imageEdits(b)
+	if err != nil {
+		return nil, err
+	}
+	lanes := *b.Config.Lifecycle.MaxUnavailable
+	for _, n := range b.Config.Nodes {
+		after := []pulumi.Resource{applies[n.Name], members}
+		if len(planes) > 0 {
+			after = append(after, planes[len(planes)-1])
+		}
+		if !n.IsControlPlane() && len(workers) >= lanes {
+			after = append(after, workers[len(workers)-lanes])
+		}
+		made, err := registerUpgrade(b, n, edits[variantOf(n)], after)
+		if err != nil {
+			return nil, err
+		}
+		if n.IsControlPlane() {
+			planes = append(planes, made)
+		} else {
+			workers = append(workers, made)
+		}
+	}
+
+	return append(planes, workers...), nil
+}
+
+// imageEdits returns, by image variant, tokens that change with each edit of what its nodes run.
+func imageEdits(b *Build) (map[string]pulumi.StringInput, error) {
+	edits := map[string]pulumi.StringInput{}
+	for _, n := range b.Config.Nodes {
+		variant := variantOf(n)
+		if edits[variant] != nil {
+			continue
+		}
+		wanted := pulumi.String(*b.Config.Talos.Version + " " + b.Checked.schematics[n.Name])
+		edit, err := stash.EditToken(b.Ctx, b.Name+"-"+variant+"-image-edit", wanted, pulumi.Parent(b.Parent))
+		if err != nil {
+			return nil, err
+		}
+		edits[variant] = edit
+	}
+
+	return edits, nil
+}
+
+// variantOf returns the image variant that a node boots.
+func variantOf(n spec.NamedNode) string { return spec.Or(n.Node.Image, spec.DefaultImage) }
+
+// registerUpgrade registers what one node runs.
+func registerUpgrade(
+	b *Build, n spec.NamedNode, edit pulumi.StringInput, after []pulumi.Resource,
+) (pulumi.Resource, error) {
+	image := cluster.Image{
+		Version: *b.Config.Talos.Version, Schematic: b.Checked.schematics[n.Name], Installer: b.Checked.Input.Installer[n.Name],
+	}
+	run := func(step hook.Step) error {
+		remote, err := b.APIs.openLiving(b.Ctx.Context(), step.Report)
+		if err != nil {
+			return err
+		}
+
+		return rollout.Upgrade{ //nolint:wrapcheck // names the node
+			Access: remote, Cluster: b.Cluster, Gate: b.Gate, Drain: drainOf(b.Config.Lifecycle),
+			Poll: pollOptions(b.Config.Lifecycle.UpgradeTimeout), Report: step.Report,
+			Snapshots: snapshotsOf(b.Session, remote),
+		}.Run(b.Ctx.Context(), memberOf(n), image)
+	}
+	on := stash.On[softwareState]{
+		Plan: func(_ hook.Step, was, now softwareState) error { return refuseTalosStep(n.Name, was, now) },
+		Update: func(step hook.Step, _, _ softwareState) error {
+			return run(step)
+		},
+	}
+	if b.adopted() {
+		// Nobody knows what the nodes of a cluster run that was made elsewhere.
+		on.Create = func(step hook.Step, _ softwareState) error { return run(step) }
+	}
+
+	return stash.RememberInputs(b.Ctx, b.Name+"-"+n.Name+"-version", pulumi.StringMap{
+		"edit": edit, "schematic": pulumi.String(image.Schematic), "talos": pulumi.String(image.Version),
+	}, on, pulumi.Parent(b.Parent), pulumi.DependsOn(after))
+}
+
+// refuseTalosStep refuses, in the preview already, a step that Talos does not take.
+func refuseTalosStep(node string, was, now softwareState) error {
+	from, errFrom := versions.ParseTalos(was.Talos)
+	to, errTo := versions.ParseTalos(now.Talos)
+	if errFrom != nil || errTo != nil {
+		return nil // the node itself says what it runs, at up
+	}
+	if err := versions.TalosStep(from, to); err != nil {
+		return fmt.Errorf("node %s: talos.version: %w", node, err)
+	}
+
+	return nil
+}

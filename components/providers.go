@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package components
+
+import (
+	"fmt"
+	"maps"
+	"net"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+
+	"github.com/muhlba91/pulumi-proxmoxve/sdk/v6/go/proxmoxve"
+	"github.com/pulumi/pulumi-kubernetes/sdk/v4/go/kubernetes"
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+	"github.com/pulumiverse/pulumi-talos/sdk/go/talos"
+
+	"github.com/talos-proxmox/talos-proxmox/components/internal/controller"
+	"github.com/talos-proxmox/talos-proxmox/components/internal/kube"
+	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/internal/image"
+	"github.com/talos-proxmox/talos-proxmox/spec"
+)
+
+const (
+	// ProxmoxProviderVersion is the version of the proxmoxve plugin that everything here was made for.
+	ProxmoxProviderVersion = "6.18.1"
+	// TalosProviderVersion is the version of the talos plugin that everything here was made for.
+	TalosProviderVersion = "0.7.1"
+	// KubernetesProviderVersion is the version of the kubernetes plugin that everything here was made for.
+	KubernetesProviderVersion = kube.ProviderVersion
+	// GitHubProviderVersion is the version of the github plugin that deploy keys are registered with.
+	GitHubProviderVersion = controller.GitHubProviderVersion
+	// GitLabProviderVersion is the version of the gitlab plugin that deploy keys are registered with.
+	GitLabProviderVersion = controller.GitLabProviderVersion
+	// CommandProviderVersion is the version of the command plugin that calls the API of Gitea and Forgejo.
+	CommandProviderVersion = controller.CommandProviderVersion
+)
+
+// ProxmoxProviderArgs say how Proxmox VE is reached.
+type ProxmoxProviderArgs struct {
+	// Settings are the endpoint and how it is reached. What they leave out comes from the provider's
+	// environment variables (PROXMOX_VE_API_TOKEN, …).
+	Settings spec.Proxmox
+	// APIToken and Password are credentials that other resources produce, in place of those in Settings.
+	APIToken pulumi.StringInput `pulumi:"apiToken"`
+	Password pulumi.StringInput `pulumi:"password"`
+	// SSHPrivateKey and SSHPassword are those of Settings.SSH, which must be there.
+	SSHPrivateKey pulumi.StringInput `pulumi:"sshPrivateKey"`
+	SSHPassword   pulumi.StringInput `pulumi:"sshPassword"`
+}
+
+// NewProxmoxProvider registers the provider that reaches Proxmox VE. Certificates are verified unless the
+// settings say otherwise; credentials are secrets in the state.
+func NewProxmoxProvider(
+	ctx *pulumi.Context, name string, args *ProxmoxProviderArgs, opts ...pulumi.ResourceOption,
+) (*proxmoxve.Provider, error) {
+	if args == nil {
+		return nil, errNoArgs("provider", name)
+	}
+	settings := args.checked()
+	var l check.List
+	validateProxmox(settings, &l)
+	if settings.SSH == nil && (args.SSHPrivateKey != nil || args.SSHPassword != nil) {
+		l.Addf("settings.ssh", "is required with an SSH key or password: give the user at least")
+	}
+	if err := l.Err(fmt.Sprintf("provider %q", name)); err != nil {
+		return nil, err //nolint:wrapcheck // says everything
+	}
+
+	given := &proxmoxve.ProviderArgs{
+		Endpoint:    pulumi.StringPtrFromPtr(settings.Endpoint),
+		Insecure:    pulumi.Bool(spec.Or(settings.Insecure, false)),
+		MinTls:      pulumi.StringPtrFromPtr(settings.MinTLS),
+		Username:    pulumi.StringPtrFromPtr(settings.Username),
+		ApiToken:    secretInput(args.APIToken, args.Settings.APIToken),
+		Password:    secretInput(args.Password, args.Settings.Password),
+		RandomVmIds: pulumi.Bool(false),
+	}
+	if settings.SSH != nil {
+		given.Ssh = sshArgs(args)
+	}
+
+	provider, err := proxmoxve.NewProvider(ctx, name, given, append(opts, pulumi.Version(ProxmoxProviderVersion))...)
+	if err != nil {
+		return nil, fmt.Errorf("registering the Proxmox provider %q: %w", name, err)
+	}
+
+	return provider, nil
+}
+
+// unknownToken stands in settings that are checked for a token that another resource produces. It is a
+// token's like any other: options that Proxmox VE allows to root@pam alone are refused with it.
+const unknownToken = "unknown@pve!unknown=00000000-0000-0000-0000-000000000000" //nolint:gosec // no credential
+
+// checked returns the settings as rules see them, with stand-ins for credentials that are not known yet.
+func (a *ProxmoxProviderArgs) checked() spec.Proxmox {
+	return withInputs(a.Settings, a.APIToken, a.Password)
+}
+
+func withInputs(p spec.Proxmox, token, password pulumi.StringInput) spec.Proxmox {
+	if token != nil {
+		p.APIToken = spec.Ptr(spec.NewSecret(unknownToken))
+	}
+	if password != nil {
+		p.Password = spec.Ptr(spec.NewSecret("unknown"))
+	}
+
+	return p
+}
+
+// TalosProviderArgs say which Image Factory serves.
+type TalosProviderArgs struct {
+	// FactoryURL is the public one when empty. One provider serves one factory.
+	FactoryURL string
+}
+
+// NewTalosProvider registers the provider that speaks to Talos nodes and to the Image Factory.
+func NewTalosProvider(
+	ctx *pulumi.Context, name string, args *TalosProviderArgs, opts ...pulumi.ResourceOption,
+) (*talos.Provider, error) {
+	given := &talos.ProviderArgs{}
+	if args != nil && args.FactoryURL != "" && args.FactoryURL != image.DefaultFactory {
+		given.ImageFactoryUrl = pulumi.StringPtr(args.FactoryURL)
+	}
+
+	provider, err := talos.NewProvider(ctx, name, given, append(opts, pulumi.Version(TalosProviderVersion))...)
+	if err != nil {
+		return nil, fmt.Errorf("registering the Talos provider %q: %w", name, err)
+	}
+
+	return provider, nil
+}
+
+// KubernetesProviderArgs say which cluster is reached.
+type KubernetesProviderArgs struct {
+	// ClusterName identifies the cluster: what is in it is not replaced when its kubeconfig changes.
+	ClusterName string
+	// Kubeconfig is kept secret. Give one that becomes known when the API is up, such as
+	// [Cluster.Kubeconfig], since the plugin asks the API once and takes it for unreachable for the rest of
+	// the run.
+	Kubeconfig pulumi.StringInput `pulumi:"kubeconfig"`
+}
+
+// NewKubernetesProvider registers a provider for a cluster that this program makes.
+func NewKubernetesProvider(
+	ctx *pulumi.Context, name string, args *KubernetesProviderArgs, opts ...pulumi.ResourceOption,
+) (*kubernetes.Provider, error) {
+	if args == nil || args.ClusterName == "" || args.Kubeconfig == nil {
+		return nil, fmt.Errorf("provider %q: ClusterName and Kubeconfig are required", name)
+	}
+
+	return kube.NewProvider(ctx, name, args.ClusterName, args.Kubeconfig, opts...)
+}
+
+// withEnvironment adds the credentials that the provider takes from its environment, so that options which
+// not every credential allows are checked against them too.
+func withEnvironment(p spec.Proxmox) spec.Proxmox {
+	if p.APIToken != nil || p.Password != nil {
+		return p
+	}
+	if token := os.Getenv("PROXMOX_VE_API_TOKEN"); token != "" {
+		p.APIToken = spec.Ptr(spec.NewSecret(token))
+	}
+	if user := os.Getenv("PROXMOX_VE_USERNAME"); user != "" && p.Username == nil {
+		p.Username = &user
+	}
+
+	return p
+}
+
+func validateProxmox(settings spec.Proxmox, l *check.List) {
+	if settings.Endpoint != nil {
+		u, err := url.Parse(*settings.Endpoint)
+		if err != nil || u.Scheme != "https" || u.Host == "" {
+			l.Addf("endpoint", "%q is no address of Proxmox VE: write one such as https://pve.example.com:8006/", *settings.Endpoint)
+		}
+	}
+	if settings.APIToken != nil && settings.Password != nil {
+		l.Addf("password", "cannot stand beside apiToken: give one of the two")
+	}
+	if settings.Password != nil && settings.Username == nil {
+		l.Addf("username", "is needed with password")
+	}
+	if settings.SSH != nil && settings.SSH.Username == "" {
+		l.Addf("ssh.username", "is required: an API token has no user of the host")
+	}
+}
+
+// secretInput returns a credential as a secret: the input where there is one, else that of the settings.
+func secretInput(input pulumi.StringInput, setting *spec.Secret) pulumi.StringPtrInput {
+	switch {
+	case input != nil:
+		return kube.Secret(input).ToStringPtrOutput()
+	case setting != nil:
+		return kube.Secret(pulumi.String(setting.Reveal())).ToStringPtrOutput()
+	default:
+		return nil
+	}
+}
+
+// sshArgs wraps what the plugin's schema does not mark as secret.
+func sshArgs(given *ProxmoxProviderArgs) proxmoxve.ProviderSshArgs {
+	ssh := given.Settings.SSH
+	args := proxmoxve.ProviderSshArgs{
+		Username:   pulumi.String(ssh.Username),
+		PrivateKey: secretInput(given.SSHPrivateKey, ssh.PrivateKey),
+		Password:   secretInput(given.SSHPassword, ssh.Password),
+		Agent:      pulumi.Bool(spec.Or(ssh.Agent, false)),
+	}
+	var nodes proxmoxve.ProviderSshNodeArray
+	for _, host := range slices.Sorted(maps.Keys(ssh.Nodes)) {
+		node := proxmoxve.ProviderSshNodeArgs{Name: pulumi.String(host), Address: pulumi.String(ssh.Nodes[host])}
+		if address, port, err := net.SplitHostPort(ssh.Nodes[host]); err == nil {
+			if number, err := strconv.Atoi(port); err == nil {
+				node.Address, node.Port = pulumi.String(address), pulumi.Int(number)
+			}
+		}
+		nodes = append(nodes, node)
+	}
+	if len(nodes) > 0 {
+		args.Nodes = nodes
+	}
+
+	return args
+}
