@@ -94,8 +94,8 @@ func (s *site) build(program string) string {
 	s.t.Helper()
 
 	out := filepath.Join(s.t.TempDir(), filepath.Base(program))
-	cmd := exec.CommandContext(s.t.Context(), "go", "build", "-o", out, "./"+program)
-	cmd.Dir = s.root
+	cmd := exec.CommandContext(s.t.Context(), "go", "build", "-o", out, ".")
+	cmd.Dir = filepath.Join(s.root, program) // it may be a module of its own
 	output, err := cmd.CombinedOutput()
 	require.NoErrorf(s.t, err, "building %s: %s", program, output)
 

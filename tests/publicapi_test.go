@@ -53,9 +53,6 @@ func exportData(t *testing.T, packages ...string) types.Importer {
 	return importer.ForCompiler(token.NewFileSet(), "gc", func(name string) (io.ReadCloser, error) { return os.Open(files[name]) })
 }
 
-// notYet are internal types that exported signatures still name.
-var notYet = map[string]bool{module + "internal/manifests.Cache": true}
-
 // internalTypes returns the types of internal packages that a caller meets in t: in parameters, results,
 // exported fields and exported methods, as far as they are of this project.
 func internalTypes(t types.Type, seen map[types.Type]bool) []string {
@@ -67,7 +64,7 @@ func internalTypes(t types.Type, seen map[types.Type]bool) []string {
 	if named, ok := t.(*types.Named); ok && named.Obj().Pkg() != nil {
 		pkg := named.Obj().Pkg().Path() + "/"
 		switch {
-		case !strings.HasPrefix(pkg, module) || notYet[t.String()]:
+		case !strings.HasPrefix(pkg, module):
 			return nil
 		case strings.Contains(pkg, "/internal/"):
 			return []string{t.String()}

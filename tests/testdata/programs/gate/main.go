@@ -59,7 +59,7 @@ func run(ctx *pulumi.Context) error {
 	settings := config.New(ctx, "")
 	cfg := describe(settings.RequireInt("memory"), settings.Require("talos"), settings.Require("label"), settings.Require("mode"))
 
-	proxmox, err := components.NewProxmoxProvider(ctx, "proxmox", cfg.Proxmox)
+	proxmox, err := components.NewProxmoxProvider(ctx, "proxmox", &components.ProxmoxProviderArgs{Settings: cfg.Proxmox})
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func run(ctx *pulumi.Context) error {
 	if err != nil {
 		return err
 	}
-	secrets, err := components.NewTalosSecrets(ctx, name, cfg, providers)
+	secrets, err := components.NewTalosSecrets(ctx, name, &components.TalosSecretsArgs{Config: cfg}, providers)
 	if err != nil {
 		return err
 	}
@@ -92,8 +92,8 @@ func run(ctx *pulumi.Context) error {
 		}
 		machine, err := components.NewProxmoxNode(ctx, node.Name, &components.ProxmoxNodeArgs{
 			Cluster: cfg.Cluster, Node: node, Image: cfg.Image(node), ImageFileID: file,
-			Proxmox: cfg.Proxmox, Lifecycle: cfg.Lifecycle, After: []pulumi.Resource{secrets}, Hooks: guard,
-		}, providers)
+			Proxmox: cfg.Proxmox, Lifecycle: cfg.Lifecycle,
+		}, providers, pulumi.DependsOn([]pulumi.Resource{secrets}), pulumi.ResourceHooks(guard))
 		if err != nil {
 			return err
 		}
@@ -114,7 +114,7 @@ func hooks(
 	if mode == "open" {
 		return nil, nil //nolint:nilnil // no hooks
 	}
-	guard, err := secrets.Guard(ctx, node)
+	guard, err := secrets.VMHooks(node)
 	if err != nil || i != 0 || mode == "guarded" {
 		return guard, err
 	}
