@@ -21,14 +21,15 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/components/internal/kube"
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
 	"github.com/talos-proxmox/talos-proxmox/internal/image"
+	"github.com/talos-proxmox/talos-proxmox/internal/versions"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
 const (
 	// ProxmoxProviderVersion is the version of the proxmoxve plugin that everything here was made for.
-	ProxmoxProviderVersion = "6.18.1"
+	ProxmoxProviderVersion = versions.ProxmoxPlugin
 	// TalosProviderVersion is the version of the talos plugin that everything here was made for.
-	TalosProviderVersion = "0.7.1"
+	TalosProviderVersion = versions.TalosPlugin
 	// KubernetesProviderVersion is the version of the kubernetes plugin that everything here was made for.
 	KubernetesProviderVersion = kube.ProviderVersion
 	// GitHubProviderVersion is the version of the github plugin that deploy keys are registered with.
