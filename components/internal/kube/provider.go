@@ -13,7 +13,7 @@ import (
 )
 
 // ProviderVersion is the version of the kubernetes plugin that everything here was made for.
-const ProviderVersion = "4.23.0"
+const ProviderVersion = versions.KubernetesPlugin
 
 // NewProvider registers a provider for a cluster that this program makes. The kubeconfig is
 // kept secret; pass one that becomes known when the API is up, since the plugin asks the API once and
