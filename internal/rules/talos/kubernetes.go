@@ -18,12 +18,10 @@ const flagRule = "is no flag: write it without dashes in front, such as event-tt
 // kubernetes checks the Kubernetes side.
 func (r *rules) kubernetes() {
 	k := r.Config.Kubernetes
+	r.flags()
 	r.component("kubernetes.apiServer", k.APIServer.Component)
 	r.component("kubernetes.controllerManager", *k.ControllerManager)
 	r.component("kubernetes.scheduler", *k.Scheduler)
-	scope.KeysMatch(r.Scope, "kubernetes.proxy.extraArgs", k.Proxy.ExtraArgs, scope.FlagForm.MatchString, flagRule)
-	scope.KeysMatch(r.Scope, "kubernetes.etcd.extraArgs", k.Etcd.ExtraArgs, scope.FlagForm.MatchString, flagRule)
-	scope.KeysMatch(r.Scope, "kubernetes.kubelet.extraArgs", k.Kubelet.ExtraArgs, scope.FlagForm.MatchString, flagRule)
 	r.apiServer(*k.APIServer)
 	r.kubelet(*k.Kubelet)
 	r.selected("kubernetes.etcd.advertisedSubnets", k.Etcd.AdvertisedSubnets)
@@ -46,7 +44,6 @@ func (r *rules) kubernetes() {
 }
 
 func (r *rules) component(path string, c spec.Component) {
-	scope.KeysMatch(r.Scope, path+".extraArgs", c.ExtraArgs, scope.FlagForm.MatchString, flagRule)
 	scope.KeysMatch(r.Scope, path+".env", c.Env, scope.VariableForm.MatchString, "is no name of an environment variable")
 }
 
@@ -58,16 +55,11 @@ func (r *rules) apiServer(a spec.APIServer) {
 				"%q is not an https:// URL: the API server accepts no other issuer", a.OIDC.IssuerURL)
 		}
 	}
-	if a.AuditPolicy != nil && !scope.IsYAMLMap(*a.AuditPolicy) {
-		r.Addf(
-			"kubernetes.apiServer.auditPolicy", "is not an audit policy: write YAML of kind Policy, apiVersion audit.k8s.io/v1")
+	if a.AuditPolicy != nil {
+		r.auditPolicy("kubernetes.apiServer.auditPolicy", *a.AuditPolicy)
 	}
 	for _, name := range scope.SortedKeys(a.AdmissionPlugins) {
-		r.BlockName(check.Key("kubernetes.apiServer.admissionPlugins", name), name)
-		if !scope.IsYAMLMap(a.AdmissionPlugins[name]) {
-			r.Addf(check.Key("kubernetes.apiServer.admissionPlugins", name),
-				"is not the configuration of an admission plugin: write YAML")
-		}
+		r.admission(name, a.AdmissionPlugins[name])
 	}
 	if _, ok := a.AdmissionPlugins["PodSecurity"]; ok && spec.Or(a.DisablePodSecurity, false) {
 		r.Addf(
@@ -77,8 +69,8 @@ func (r *rules) apiServer(a spec.APIServer) {
 }
 
 func (r *rules) kubelet(k spec.Kubelet) {
-	if k.ExtraConfig != nil && !scope.IsYAMLMap(*k.ExtraConfig) {
-		r.Addf("kubernetes.kubelet.extraConfig", "is not a block of KubeletConfiguration fields: write YAML")
+	if k.ExtraConfig != nil {
+		r.kubeletConfiguration("kubernetes.kubelet.extraConfig", *k.ExtraConfig)
 	}
 	for _, destination := range scope.SortedKeys(k.ExtraMounts) {
 		at := check.Key("kubernetes.kubelet.extraMounts", destination)

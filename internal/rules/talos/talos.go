@@ -20,7 +20,7 @@ var talosRoles = []string{"os:admin", "os:etcd:backup", "os:impersonator", "os:o
 // talos checks the operating system's side.
 func (r *rules) talos() {
 	t := r.Config.Talos
-	scope.KeysMatch(r.Scope, "talos.sysctls", t.Sysctls, scope.SysctlForm.MatchString, "is no kernel parameter such as vm.nr_hugepages")
+	r.Sysctls("talos.sysctls", t.Sysctls)
 	scope.KeysMatch(r.Scope, "talos.kernelModules", t.KernelModules, scope.ModuleForm.MatchString, "is no name of a kernel module")
 	for _, name := range scope.SortedKeys(t.Files) {
 		r.machineFile(name, t.Files[name])

@@ -87,7 +87,7 @@ func (r *rules) kubernetesNode(at string, n spec.NamedNode) {
 	if n.Zone != nil && !scope.IsLabelValue(*n.Zone) {
 		r.Addf(at+".zone", "%q is no value of a Kubernetes label", *n.Zone)
 	}
-	scope.KeysMatch(r.Scope, at+".sysctls", n.Sysctls, scope.SysctlForm.MatchString, "is no kernel parameter such as vm.nr_hugepages")
+	r.Sysctls(at+".sysctls", n.Sysctls)
 	scope.KeysMatch(r.Scope, at+".kernelModules", n.KernelModules, scope.ModuleForm.MatchString, "is no name of a kernel module")
 	if !strings.HasPrefix(*n.InstallDisk, "/dev/") {
 		r.Addf(at+".installDisk", "%q is no disk of the guest such as /dev/sda", *n.InstallDisk)
