@@ -16,12 +16,28 @@ type Step struct {
 	Ctx *pulumi.Context
 	// URN of the resource.
 	URN pulumi.URN
+
+	progress *progress
 }
 
-// Report writes a line to the resource's log, where people see what is awaited.
+// Report writes a line to the resource's log, where people see what was done and what is awaited. What is awaited is
+// shown while it lasts; what was done stays.
 func (s Step) Report(line string) {
+	s.progress.say(line)
+	if isPassing(line) {
+		s.pass(line)
+
+		return
+	}
 	// A log that cannot be written must not end the work that it is about.
 	_ = s.Ctx.Log.Info(line, s.at())
+}
+
+// pass shows a line that is not kept.
+func (s Step) pass(line string) {
+	args := s.at()
+	args.Ephemeral = true
+	_ = s.Ctx.Log.Info(line, args) // as for Report
 }
 
 // Warn writes a warning to the resource's log.
@@ -46,20 +62,28 @@ func (r urnResource) URN() pulumi.URNOutput { return r.urn.ToURNOutput() }
 // resources bound to a name that was refused: so the name holds the component's type and name.
 func ID(component, name, what string) string { return component + "::" + name + "::" + what }
 
+// Function is what a hook does.
+type Function func(step Step, args *pulumi.ResourceHookArgs) error
+
 // Register registers a hook that runs at up. Register each name once.
-func Register(ctx *pulumi.Context, id string, run pulumi.ResourceHookFunction) (*pulumi.ResourceHook, error) {
+func Register(ctx *pulumi.Context, id string, run Function) (*pulumi.ResourceHook, error) {
 	return register(ctx, id, run, nil)
 }
 
 // RegisterPlan registers a hook that runs in previews too.
-func RegisterPlan(ctx *pulumi.Context, id string, run pulumi.ResourceHookFunction) (*pulumi.ResourceHook, error) {
+func RegisterPlan(ctx *pulumi.Context, id string, run Function) (*pulumi.ResourceHook, error) {
 	return register(ctx, id, run, &pulumi.ResourceHookOptions{OnDryRun: true})
 }
 
 func register(
-	ctx *pulumi.Context, id string, run pulumi.ResourceHookFunction, opts *pulumi.ResourceHookOptions,
+	ctx *pulumi.Context, id string, run Function, opts *pulumi.ResourceHookOptions,
 ) (*pulumi.ResourceHook, error) {
-	h, err := ctx.RegisterResourceHook(id, run, opts)
+	h, err := ctx.RegisterResourceHook(id, func(args *pulumi.ResourceHookArgs) error {
+		step, end := begin(ctx, args.URN, heartbeat)
+		defer end()
+
+		return run(step, args)
+	}, opts)
 	if err != nil {
 		return nil, fmt.Errorf("registering hook %q: %w", id, err)
 	}

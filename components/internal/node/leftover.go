@@ -59,8 +59,8 @@ func (a Args) hooks(ctx *pulumi.Context) (*pulumi.ResourceHookBinding, error) {
 	if a.Hooks != nil {
 		hooks = *a.Hooks
 	}
-	clearAway, err := hook.Register(ctx, hook.ID("node", a.Name, "leftover"), func(args *pulumi.ResourceHookArgs) error {
-		if err := a.clearLeftover(hook.Step{Ctx: ctx, URN: args.URN}); err != nil {
+	clearAway, err := hook.Register(ctx, hook.ID("node", a.Name, "leftover"), func(step hook.Step, _ *pulumi.ResourceHookArgs) error {
+		if err := a.clearLeftover(step); err != nil {
 			return fmt.Errorf("node %q: %w", a.Node.Node.Name, err)
 		}
 

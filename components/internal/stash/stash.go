@@ -68,21 +68,21 @@ func bind[T any](ctx *pulumi.Context, name string, on On[T]) (*pulumi.ResourceHo
 	binding := &pulumi.ResourceHookBinding{}
 	id := func(what string) string { return hook.ID("pulumi:index:Stash", name, what) }
 	if on.Create != nil {
-		h, err := hook.Register(ctx, id("create"), func(args *pulumi.ResourceHookArgs) error {
+		h, err := hook.Register(ctx, id("create"), func(step hook.Step, args *pulumi.ResourceHookArgs) error {
 			now, _, err := Value[T](args.NewInputs)
 			if err != nil {
 				return err
 			}
 
-			return on.Create(hook.Step{Ctx: ctx, URN: args.URN}, now)
+			return on.Create(step, now)
 		})
 		if err != nil {
 			return nil, err
 		}
 		binding.BeforeCreate = append(binding.BeforeCreate, h)
 	}
-	changed := func(run func(hook.Step, T, T) error) pulumi.ResourceHookFunction {
-		return func(args *pulumi.ResourceHookArgs) error {
+	changed := func(run func(hook.Step, T, T) error) hook.Function {
+		return func(step hook.Step, args *pulumi.ResourceHookArgs) error {
 			was, _, err := Value[T](args.OldInputs)
 			if err != nil {
 				return err
@@ -92,7 +92,7 @@ func bind[T any](ctx *pulumi.Context, name string, on On[T]) (*pulumi.ResourceHo
 				return err // a preview does not know everything; up does
 			}
 
-			return run(hook.Step{Ctx: ctx, URN: args.URN}, was, now)
+			return run(step, was, now)
 		}
 	}
 	if on.Plan != nil {

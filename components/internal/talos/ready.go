@@ -5,6 +5,7 @@ package talos
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
@@ -92,14 +93,33 @@ func waitReady(s *Session, step hook.Step, was readyState) error {
 		return err
 	}
 	defer reapplyLostConfigs(s, step, unseen(s.Cluster.Members, was))()
+	step.Within(time.Duration(*s.Config.Lifecycle.ReadyTimeout))
 	err = rollout.HealthChecker{
 		Access: remote, Cluster: s.Cluster, Poll: pollOptions(s.Config.Lifecycle.ReadyTimeout), Report: step.Report,
 	}.Ready(s.Ctx.Context())
 	if err != nil {
 		return fmt.Errorf("%w\n  %s", err, howToReach(s.Config))
 	}
+	step.Report(summary(s.Config))
 
 	return nil
+}
+
+// summary returns what people read at the end of a run that changed something: what is ready, and how to reach it.
+func summary(cfg spec.Config) string {
+	planes := len(cfg.ControlPlanes())
+
+	return fmt.Sprintf("cluster %q is ready: %s and %s at %s; credentials: `pulumi stack output kubeconfig --show-secrets`, "+
+		"`pulumi stack output talosconfig --show-secrets`",
+		*cfg.Cluster.Name, counted(planes, "control plane"), counted(len(cfg.Nodes)-planes, "worker"), cfg.Endpoint())
+}
+
+func counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+
+	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // howToReach returns where the talosconfig is: after a first run that failed the stack has no outputs.

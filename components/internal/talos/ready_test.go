@@ -56,3 +56,19 @@ func TestReadyGateWaitsAsLongAsTheLifecycleSays(t *testing.T) {
 			`: check "the Talos API answers on every node" fails on node ctrl-00 (127.0.0.1): `)
 	}
 }
+
+func TestSummary(t *testing.T) {
+	t.Parallel()
+
+	node := func(name string, role spec.Role, address string) spec.NamedNode {
+		return spec.NamedNode{Name: name, Node: spec.Node{Role: &role, Networks: map[string]spec.Network{
+			"lan": {Address: spec.Ptr(address)},
+		}}}
+	}
+	cfg := spec.Config{
+		Cluster: spec.Cluster{Name: spec.Ptr("small")},
+		Nodes:   []spec.NamedNode{node("cp-1", spec.ControlPlane, "10.0.0.1/24"), node("w-1", spec.Worker, "10.0.0.2/24"), node("w-2", spec.Worker, "10.0.0.3/24")},
+	}.WithDefaults()
+	assert.Equal(t, `cluster "small" is ready: 1 control plane and 2 workers at https://10.0.0.1:6443; credentials: `+
+		"`pulumi stack output kubeconfig --show-secrets`, `pulumi stack output talosconfig --show-secrets`", summary(cfg))
+}

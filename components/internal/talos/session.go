@@ -49,9 +49,7 @@ func NewSession(ctx *pulumi.Context, name string, cfg spec.Config) *Session {
 
 // hook registers a hook that runs at up.
 func (s *Session) hook(what string, run func(step hook.Step, args *pulumi.ResourceHookArgs) error) (*pulumi.ResourceHook, error) {
-	return hook.Register(s.Ctx, hook.ID("talos", s.Name, what), func(args *pulumi.ResourceHookArgs) error {
-		return run(hook.Step{Ctx: s.Ctx, URN: args.URN}, args)
-	})
+	return hook.Register(s.Ctx, hook.ID("talos", s.Name, what), run)
 }
 
 // adopted reports whether the cluster was made elsewhere.

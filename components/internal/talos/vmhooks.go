@@ -73,6 +73,8 @@ func enterGate(s *Session, step hook.Step, m cluster.Member) error {
 	waiting, cancel := context.WithTimeout(s.Ctx.Context(), time.Duration(len(checker.Cluster.Members))*2*checker.Poll.Timeout)
 	defer cancel()
 
+	step.Report("waiting for its turn at the gate")
+
 	return s.Gate.Enter(waiting, m, checker.Before(m)) //nolint:wrapcheck // names the node
 }
 

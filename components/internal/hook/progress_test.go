@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package hook
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+)
+
+func TestBeat(t *testing.T) {
+	t.Parallel()
+
+	began := time.Unix(0, 0)
+	p := &progress{began: began}
+	assert.Empty(t, p.beat(began.Add(30*time.Second)), "nothing is waited for yet")
+	p.say("waiting: etcd is healthy on every control plane: cp-2: service etcd is in state Preparing")
+	assert.Empty(t, p.beat(began.Add(60*time.Second)), "it was said just now")
+	assert.Equal(t, "waiting: etcd is healthy on every control plane: cp-2: service etcd is in state Preparing (1m30s)",
+		p.beat(began.Add(90*time.Second)))
+	p.limit = 20 * time.Minute
+	assert.Equal(t, "waiting: etcd is healthy on every control plane: cp-2: service etcd is in state Preparing (2m0s of at most 20m0s)",
+		p.beat(began.Add(120*time.Second)))
+	p.say("cp-2 is back")
+	assert.Empty(t, p.beat(began.Add(150*time.Second)))
+}
+
+func TestPassingStatesAreNotKept(t *testing.T) {
+	t.Parallel()
+
+	for line, passing := range map[string]bool{
+		"waiting: the Talos API answers on every node: cp-1: connection refused": true,
+		"draining cp-1: waiting for pod default/web":                             true,
+		"waiting for its turn at the gate":                                       true,
+		"cp-1 goes from Talos v1.12.4 to v1.12.5":                                false,
+		"draining cp-1: going on after 5m0s with pod default/web left":           false,
+		`cluster "small" is healthy: 3 nodes`:                                    true,
+		"cp-1 pulls example.com/installer:v1.12.5":                               true,
+		"cp-1 is back with Talos v1.12.5":                                        false,
+		"cp-1 waited for its first configuration again, and got it":              false,
+	} {
+		assert.Equal(t, passing, isPassing(line), line)
+	}
+}
