@@ -22,9 +22,9 @@ var nodeCases = map[string]keyCase{
 	"keepHugepages": {value: "true", node: `{numa: true, hugepages: "2"}`},
 	"hookScript":    {value: "local:snippets/one.sh", given: rootGiven},
 	"kvmArguments":  {given: rootGiven},
-	"installDisk":   {value: "/dev/sdb"},
+	"installDisk":   {value: "/dev/disk/by-id/one"},
 	"sysctls":       {value: "{vm.nr_hugepages: '1'}"},
-	"taints":        {value: "{one: 'two:NoSchedule'}"},
+	"taints":        {value: "{one: 'two:PreferNoSchedule'}"},
 	"kernelModules": {value: "{word: []}"},
 	"dataVmId":      {value: "950", without: "951", node: "disks: {data: {size: 5, keepOnRebuild: true}}"},
 	"bios":          {value: "ovmf"},
@@ -32,7 +32,7 @@ var nodeCases = map[string]keyCase{
 	"patches[].inline": {value: patch},
 	"patches[].file":   {value: "testdata/patch.yaml"},
 
-	"numaNodes[].cpus":      {value: "0-1", without: "'0'", node: "{numa: true, numaNodes: [{memory: 4096}]}"},
+	"numaNodes[].cpus":      {value: "0-1", without: "'0;1'", node: "{numa: true, numaNodes: [{memory: 4096}]}"},
 	"numaNodes[].memory":    {value: "4096", without: "1024", node: "{numa: true, numaNodes: [{cpus: 0-1}]}", refused: "numaNodes"},
 	"numaNodes[].hostNodes": {value: `"0"`, node: numaNode},
 	"numaNodes[].policy":    {node: numaNode},
@@ -52,8 +52,8 @@ var nodeCases = map[string]keyCase{
 	"gpu.pcie":                     {node: mapped}, "gpu.romBar": {node: mapped}, "gpu.xvga": {node: mapped},
 	"gpu.mdev":    {node: mapped},
 	"gpu.romFile": {node: mapped},
-	"gpu.vendor":  {value: "intel", node: mapped, given: "image: {extensions: [i915]}"},
-	"gpu.taint":   {node: "gpu: {mapping: one, vendor: intel}", given: "image: {extensions: [i915]}"},
+	"gpu.vendor":  {value: "intel", node: mapped, given: openNode},
+	"gpu.taint":   {node: "gpu: {mapping: one, vendor: intel}", given: openNode},
 
 	"usb[].mapping": {without: "other"},
 	"usb[].host":    {value: "'0bda:2838'", without: "'0bda:2839'", given: rootGiven},
@@ -86,6 +86,7 @@ const rootGiven = "proxmox: {username: root@pam, password: secret}"
 
 const (
 	shared     = "image: {datastoreHost: pve}"
+	openNode   = "{image: {extensions: [i915]}, nodes: {w9: {role: worker, vmId: 990, gpu: {mapping: one, taint: false}, networks: {lan: {address: 10.0.0.99/24}}}}}"
 	numaNode   = "{numa: true, numaNodes: [{cpus: 0-1, memory: 4096}]}"
 	mapped     = "gpu: {mapping: one}"
 	identified = "gpu: {devices: ['0000:01:00.0'], identities: {'0000:01:00.0': {id: '10de:2684'}}}"

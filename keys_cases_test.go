@@ -54,7 +54,7 @@ var keyCases = map[string]keyCase{
 	"talos.diskEncryption.state.key":                 {value: "nodeID", without: "static", given: "talos: {diskEncryption: {state: {}}}", refused: "passphrase: is required with key static"},
 	"talos.diskEncryption.state.kmsEndpoint":         {value: "https://a.example.com:4050", without: "https://b.example.com:4050", given: "talos: {diskEncryption: {state: {key: kms}}}"},
 	"talos.diskEncryption.state.passphrase":          {without: "other-secret", given: "talos: {diskEncryption: {state: {key: static}}}"},
-	"talos.diskEncryption.ephemeral.key":             {value: "tpm", without: "nodeID", given: "defaults: {all: {tpm: {version: v2.0}}}"},
+	"talos.diskEncryption.ephemeral.key":             {value: "tpm", without: "nodeID", given: "defaults: {all: {bios: ovmf, tpm: {version: v2.0}}}"},
 	"talos.diskEncryption.ephemeral.kmsEndpoint":     {value: "https://a.example.com:4050", without: "https://b.example.com:4050", given: "talos: {diskEncryption: {ephemeral: {key: kms}}}"},
 	"talos.diskEncryption.ephemeral.passphrase":      {without: "other-secret", given: "talos: {diskEncryption: {ephemeral: {key: static}}}"},
 	"talos.registries.*.endpoints":                   {value: "[https://a.example.com]"},

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"net"
 	"net/url"
-	"os"
 	"slices"
 	"strconv"
 
@@ -154,22 +153,6 @@ func NewKubernetesProvider(
 	}
 
 	return kube.NewProvider(ctx, name, args.ClusterName, args.Kubeconfig, opts...)
-}
-
-// withEnvironment adds the credentials that the provider takes from its environment, so that options which
-// not every credential allows are checked against them too.
-func withEnvironment(p spec.Proxmox) spec.Proxmox {
-	if p.APIToken != nil || p.Password != nil {
-		return p
-	}
-	if token := os.Getenv("PROXMOX_VE_API_TOKEN"); token != "" {
-		p.APIToken = spec.Ptr(spec.NewSecret(token))
-	}
-	if user := os.Getenv("PROXMOX_VE_USERNAME"); user != "" && p.Username == nil {
-		p.Username = &user
-	}
-
-	return p
 }
 
 func validateProxmox(settings spec.Proxmox, l *check.List) {

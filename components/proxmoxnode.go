@@ -5,6 +5,7 @@ package components
 
 import (
 	"fmt"
+	"os"
 
 	"github.com/muhlba91/pulumi-proxmoxve/sdk/v6/go/proxmoxve/vm"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
@@ -147,7 +148,7 @@ func (a ProxmoxNodeArgs) validate() *check.List {
 	if a.ImageFileID == nil {
 		l.Addf("imageFileId", "is required: the boot file on the node's host")
 	}
-	rules.CheckNodes(a.config(withEnvironment(withInputs(a.Proxmox, a.ProxmoxAPIToken, a.ProxmoxPassword))), &l)
+	rules.CheckNodes(a.config(rules.WithEnvironment(withInputs(a.Proxmox, a.ProxmoxAPIToken, a.ProxmoxPassword), os.Getenv)), &l)
 
 	return &l
 }

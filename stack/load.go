@@ -19,7 +19,6 @@ import (
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
 	"github.com/talos-proxmox/talos-proxmox/internal/rules"
-	"github.com/talos-proxmox/talos-proxmox/internal/versions"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -154,17 +153,7 @@ func (d *decoder) validate(c spec.Config, e *expansion, s Source) (spec.Config, 
 		expanded[p.Path] = true
 	}
 	var ofConfig check.List
-	complete := rules.Check(c, &ofConfig)
-	_, unknown := versions.ParseTalos(*complete.Talos.Version)
-	for _, name := range slices.Sorted(maps.Keys(complete.Images)) {
-		if unknown != nil {
-			break // which extensions there are depends on the version
-		}
-		rules.CheckImage(check.Key("images", name), complete.Images[name], *complete.Talos.Version, s.readFile, &ofConfig)
-	}
-	if s.Environment != nil {
-		rules.CheckAccess(complete.Proxmox, s.Environment, &ofConfig)
-	}
+	complete := rules.CheckAll(c, rules.Inputs{ReadFile: s.readFile, Environment: s.Environment}, &ofConfig)
 	for _, p := range ofConfig.Problems() {
 		if d.isBroken(p.Path) {
 			continue

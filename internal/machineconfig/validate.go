@@ -13,6 +13,7 @@ import (
 	"github.com/siderolabs/talos/pkg/machinery/config/types/network"
 	"github.com/siderolabs/talos/pkg/machinery/config/types/v1alpha1"
 
+	"github.com/talos-proxmox/talos-proxmox/internal/rules/scope"
 	"github.com/talos-proxmox/talos-proxmox/internal/versions"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
@@ -109,7 +110,7 @@ func ownRules(node spec.NamedNode, main *v1alpha1.Config) []string {
 	}
 	if !node.IsControlPlane() {
 		for _, label := range sortedKeys(main.MachineConfig.MachineNodeLabels) {
-			if reservedLabel(label) {
+			if scope.ReservedLabel(label) {
 				found = append(found, fmt.Sprintf("machine.nodeLabels: Kubernetes lets no worker give itself the label %s", label))
 			}
 		}
@@ -125,31 +126,6 @@ func nodeType(node spec.NamedNode) string {
 	}
 
 	return "worker"
-}
-
-// reservedLabel says whether the NodeRestriction admission plugin keeps kubelets from setting it.
-func reservedLabel(label string) bool {
-	prefix, _, ok := strings.Cut(label, "/")
-	if !ok {
-		return false
-	}
-	inside := func(domain string) bool { return prefix == domain || strings.HasSuffix(prefix, "."+domain) }
-	if inside("node-restriction.kubernetes.io") {
-		return true
-	}
-	if !inside("kubernetes.io") && !inside("k8s.io") || inside("kubelet.kubernetes.io") || inside("node.kubernetes.io") ||
-		strings.HasSuffix(prefix, ".feature.node.kubernetes.io") {
-		return false
-	}
-	switch label {
-	case "kubernetes.io/hostname", "kubernetes.io/os", "kubernetes.io/arch",
-		"topology.kubernetes.io/zone", "topology.kubernetes.io/region",
-		"failure-domain.beta.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/region",
-		"beta.kubernetes.io/os", "beta.kubernetes.io/arch", "beta.kubernetes.io/instance-type":
-		return false
-	}
-
-	return true
 }
 
 // tooNew says that the cluster's Talos does not know the kind of document yet.

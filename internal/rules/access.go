@@ -44,3 +44,16 @@ func CheckAccess(p spec.Proxmox, lookup func(name string) string, l *check.List)
 			"apiToken, or username and password, as secrets; a preview asks no host, and any token of that form does for it")
 	}
 }
+
+// WithEnvironment returns the settings with the credentials that the provider takes from its environment where they are
+// not written: a token counts before a password, wherever each comes from.
+func WithEnvironment(p spec.Proxmox, lookup func(name string) string) spec.Proxmox {
+	if token := lookup("PROXMOX_VE_API_TOKEN"); token != "" && p.APIToken == nil {
+		p.APIToken = spec.Ptr(spec.NewSecret(token))
+	}
+	if user := lookup("PROXMOX_VE_USERNAME"); user != "" && p.Username == nil {
+		p.Username = &user
+	}
+
+	return p
+}

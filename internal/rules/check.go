@@ -13,14 +13,30 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/internal/rules/scope"
 	"github.com/talos-proxmox/talos-proxmox/internal/rules/talos"
 	"github.com/talos-proxmox/talos-proxmox/internal/rules/vms"
+	"github.com/talos-proxmox/talos-proxmox/internal/versions"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
 // Check records everything that is wrong with the configuration, defaults included, at the path of the
 // field: "nodes.work-01.memory". Each problem names the value, the rule and what would be right. It
 // never prints a secret or free text. It returns what it checked: the configuration with its defaults.
-func Check(c spec.Config, l *check.List) spec.Config {
+func Check(c spec.Config, l *check.List) spec.Config { return CheckAll(c, Inputs{}, l) }
+
+// Inputs are what rules look at beside the configuration.
+type Inputs struct {
+	// ReadFile reads a file of the project by its path; nil where there are none to read, and images are not checked.
+	ReadFile func(path string) ([]byte, error)
+	// Environment looks up the variables that the Proxmox provider takes its access from; nil where access is nobody's concern.
+	Environment func(name string) string
+}
+
+// CheckAll is Check with the images' files, and with how Proxmox VE will be asked.
+func CheckAll(c spec.Config, in Inputs, l *check.List) spec.Config {
 	s := scope.New(c, l)
+	if in.Environment != nil {
+		s.Access = WithEnvironment(s.Config.Proxmox, in.Environment)
+		CheckAccess(s.Config.Proxmox, in.Environment, l)
+	}
 	r := &rules{s}
 	r.tags()
 	networks.Check(s)
@@ -31,6 +47,12 @@ func Check(c spec.Config, l *check.List) spec.Config {
 	for _, n := range s.Config.Nodes {
 		vms.CheckNode(s, n)
 		networks.CheckNode(s, n)
+	}
+	if _, err := versions.ParseTalos(*s.Config.Talos.Version); err == nil && in.ReadFile != nil {
+		// which extensions there are depends on the version
+		for _, name := range scope.SortedKeys(s.Config.Images) {
+			vms.CheckImage(check.Key("images", name), s.Config.Images[name], *s.Config.Talos.Version, in.ReadFile, l)
+		}
 	}
 
 	return s.Config

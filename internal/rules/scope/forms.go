@@ -30,7 +30,7 @@ var (
 	TagForm        = regexp.MustCompile(`^[a-z0-9_][a-z0-9_+.-]*$`)
 	BridgeForm     = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]{0,14}$`)
 	PCIAddressForm = regexp.MustCompile(`^[0-9a-f]{4}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]$`)
-	CpuListForm    = regexp.MustCompile(`^[0-9]+(-[0-9]+)?([,;][0-9]+(-[0-9]+)?)*$`)
+	CPUListForm    = regexp.MustCompile(`^[0-9]+(-[0-9]+)?([,;][0-9]+(-[0-9]+)?)*$`)
 	SysctlForm     = regexp.MustCompile(`^[A-Za-z0-9_-]+([./][A-Za-z0-9_*:@-]+)+$`)
 	ModuleForm     = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 	FlagForm       = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*$`)

@@ -16,13 +16,18 @@ type Scope struct {
 	Said spec.Config
 	// Config is the configuration with all defaults.
 	Config spec.Config
+	// Access is how the Proxmox provider will ask, its environment included.
+	Access spec.Proxmox
 	// List receives the problems.
 	List *check.List
 }
 
 // New returns the scope of a configuration whose problems go to the list.
 func New(said spec.Config, l *check.List) *Scope {
-	return &Scope{Said: said, Config: said.WithDefaults(), List: l}
+	s := &Scope{Said: said, Config: said.WithDefaults(), List: l}
+	s.Access = s.Config.Proxmox
+
+	return s
 }
 
 // Addf records a problem at a path.

@@ -22,6 +22,7 @@ func Check(s *scope.Scope) {
 		r.image(check.Key("images", name), r.Config.Images[name])
 	}
 	r.hosts()
+	r.openNodes()
 }
 
 // CheckNode records what is wrong with a node's virtual machine, and with what the node is called.

@@ -22,6 +22,23 @@ func CheckImage(path string, img spec.Image, talosVersion string, readFile func(
 	validateChecksum(check.Join(path, "checksum"), img, l)
 }
 
+// exclusive are extensions that bring the same files or modules in different versions.
+var exclusive = [][2]string{
+	{"siderolabs/nvidia-open-gpu-kernel-modules-lts", "siderolabs/nvidia-open-gpu-kernel-modules-production"},
+	{"siderolabs/nvidia-open-gpu-kernel-modules-lts", "siderolabs/nonfree-kmod-nvidia-lts"},
+	{"siderolabs/nvidia-open-gpu-kernel-modules-lts", "siderolabs/nonfree-kmod-nvidia-production"},
+	{"siderolabs/nvidia-open-gpu-kernel-modules-production", "siderolabs/nonfree-kmod-nvidia-lts"},
+	{"siderolabs/nvidia-open-gpu-kernel-modules-production", "siderolabs/nonfree-kmod-nvidia-production"},
+	{"siderolabs/nonfree-kmod-nvidia-lts", "siderolabs/nonfree-kmod-nvidia-production"},
+	{"siderolabs/nvidia-container-toolkit-lts", "siderolabs/nvidia-container-toolkit-production"},
+	{"siderolabs/nvidia-open-gpu-kernel-modules-lts", "siderolabs/nvidia-container-toolkit-production"},
+	{"siderolabs/nvidia-open-gpu-kernel-modules-production", "siderolabs/nvidia-container-toolkit-lts"},
+	{"siderolabs/nonfree-kmod-nvidia-lts", "siderolabs/nvidia-container-toolkit-production"},
+	{"siderolabs/nonfree-kmod-nvidia-production", "siderolabs/nvidia-container-toolkit-lts"},
+	{"siderolabs/qemu-guest-agent", "siderolabs/vmtoolsd-guest-agent"},
+	{"siderolabs/qemu-guest-agent", "siderolabs/xen-guest-agent"},
+}
+
 func validateSchematic(
 	path string, img spec.Image, talosVersion string, readFile func(string) ([]byte, error), l *check.List,
 ) {
@@ -54,6 +71,13 @@ func validateSchematic(
 			l.Addf(at, "%s is named twice, first by extensions[%d]", full, first)
 		}
 		seen[full] = i
+	}
+	for _, pair := range exclusive {
+		first, one := seen[pair[0]]
+		second, other := seen[pair[1]]
+		if one && other {
+			l.Addf(check.Index(check.Join(path, "extensions"), max(first, second)), "%s and %s exclude each other: keep one of them", pair[0], pair[1])
+		}
 	}
 	numbers := map[uint8]string{}
 	for key := range img.Meta {

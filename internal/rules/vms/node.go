@@ -40,6 +40,9 @@ func (r *rules) node(n spec.NamedNode) {
 	r.gpu(at, n)
 	r.usb(at, n)
 	r.disks(at, n)
+	r.mounts(at, n)
+	r.units(at, n)
+	r.trustedModule(at, n)
 	r.hardware(at, n)
 	r.kubernetesNode(at, n)
 }
@@ -89,8 +92,7 @@ func (r *rules) kubernetesNode(at string, n spec.NamedNode) {
 	}
 	r.Sysctls(at+".sysctls", n.Sysctls)
 	scope.KeysMatch(r.Scope, at+".kernelModules", n.KernelModules, scope.ModuleForm.MatchString, "is no name of a kernel module")
-	if !strings.HasPrefix(*n.InstallDisk, "/dev/") {
-		r.Addf(at+".installDisk", "%q is no disk of the guest such as /dev/sda", *n.InstallDisk)
-	}
+	r.labels(at, n)
+	r.installDisk(at, n)
 	r.Patches(at+".patches", n.Patches)
 }

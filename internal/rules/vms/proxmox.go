@@ -79,16 +79,19 @@ func (r *rules) ssh() {
 	}
 }
 
-// onlyRoot records a setting that Proxmox takes from root@pam with a password alone, where other
-// credentials are given.
+// onlyRoot records a setting that Proxmox takes from root@pam with a password alone, where the provider will ask
+// with other credentials. A token counts before a password, wherever each is written.
 func (r *rules) onlyRoot(path string) {
-	p := r.Config.Proxmox
+	p := r.Access
 	if p.APIToken == nil && (p.Username == nil || *p.Username == "root@pam") {
 		return
 	}
 	with := "an API token"
-	if p.APIToken == nil {
+	switch {
+	case p.APIToken == nil:
 		with = *p.Username
+	case r.Config.Proxmox.APIToken == nil:
+		with = "an API token, PROXMOX_VE_API_TOKEN, which counts before a password"
 	}
 	r.Addf(path,
 		"needs proxmox.username root@pam with a password, and the credentials are those of %s: change "+

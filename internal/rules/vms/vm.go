@@ -41,23 +41,14 @@ func (r *rules) processor(at string, n spec.NamedNode) {
 	}
 	r.Each(at+".cpuFlags", n.CPUFlags, cpuFlagForm.MatchString, "is no CPU flag: write +aes or -pcid")
 	if n.CPUAffinity != nil {
-		if !scope.CpuListForm.MatchString(*n.CPUAffinity) {
-			r.Addf(at+".cpuAffinity", "%q is no list of host cores such as 0-3,8", *n.CPUAffinity)
-		}
 		r.onlyRoot(at + ".cpuAffinity")
 	}
+	r.coreSets(at, n)
 	if limit, cores := spec.Or(n.CPULimit, 0), *n.CPU**n.Sockets; limit > cores {
 		r.Addf(at+".cpuLimit", "%d is more than the VM's %d cores: lower it, or remove it", limit, cores)
 	}
 	var sum spec.MiB
-	for i, numa := range n.NUMANodes {
-		path := check.Index(at+".numaNodes", i)
-		if !scope.CpuListForm.MatchString(numa.CPUs) {
-			r.Addf(path+".cpus", "%q is no list of cores such as 0-3", numa.CPUs)
-		}
-		if numa.HostNodes != nil && !scope.CpuListForm.MatchString(*numa.HostNodes) {
-			r.Addf(path+".hostNodes", "%q is no list of host NUMA nodes such as 0", *numa.HostNodes)
-		}
+	for _, numa := range n.NUMANodes {
 		sum += numa.Memory
 	}
 	if len(n.NUMANodes) == 0 {

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package vms
+
+import (
+	"strings"
+
+	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/internal/rules/scope"
+	"github.com/talos-proxmox/talos-proxmox/spec"
+)
+
+// The labels of every node that Kubernetes or a setting gives.
+const (
+	zoneLabel     = "topology.kubernetes.io/zone"
+	hostnameLabel = "kubernetes.io/hostname"
+	roleLabel     = "node-role.kubernetes.io/"
+	controlPlane  = "node-role.kubernetes.io/control-plane"
+)
+
+// labels checks labels and taints against what else says the same, and against what Kubernetes lets a node say of itself.
+func (r *rules) labels(at string, n spec.NamedNode) {
+	for _, key := range scope.SortedKeys(n.Labels) {
+		path, value := check.Key(at+".labels", key), n.Labels[key]
+		switch {
+		case key == zoneLabel && n.Zone != nil && value != *n.Zone:
+			r.Addf(path, "is %s, and the node's zone is %s: remove the label", value, *n.Zone)
+		case key == hostnameLabel && value != *n.Hostname:
+			r.Addf(path, "is %s, and the node's host name is %s: remove the label", value, *n.Hostname)
+		case key == "kubernetes.io/os" && value != "linux", key == "kubernetes.io/arch" && value != *r.Config.Image(n).Arch:
+			r.Addf(path, "is %s, and the kubelet gives it another value: remove the label", value)
+		case n.IsControlPlane() || !scope.ReservedLabel(key):
+		case strings.HasPrefix(key, roleLabel):
+			r.Addf(path, "is a label that Kubernetes lets no worker give itself: use a label of your own domain, or let a controller set it")
+		default:
+			r.Addf(path, "is a label that Kubernetes keeps from workers: use a label of your own domain")
+		}
+	}
+	if _, ok := n.Taints[controlPlane]; ok && !n.IsControlPlane() {
+		r.Addf(check.Key(at+".taints", controlPlane), "is the taint of control planes, and the node is a worker: remove it")
+	}
+	for _, key := range scope.SortedKeys(n.Taints) {
+		if ofKubernetes(key) {
+			r.Addf(check.Key(at+".taints", key), "is a taint that Kubernetes itself gives and takes: remove it")
+		}
+	}
+}
+
+// ofKubernetes reports whether a taint is one that Kubernetes itself gives and takes.
+func ofKubernetes(taint string) bool {
+	return strings.HasPrefix(taint, "node.kubernetes.io/") || strings.HasPrefix(taint, "node.cloudprovider.kubernetes.io/")
+}
+
+// openNodes checks that some node takes workloads: else not even the cluster's DNS runs.
+func (r *rules) openNodes() {
+	closed := ""
+	for _, n := range r.Config.Nodes {
+		if n.IsControlPlane() && !r.Config.SchedulingOnControlPlanes() {
+			continue
+		}
+		shut := ""
+		for _, key := range scope.SortedKeys(n.Taints) {
+			if _, effect, _ := strings.Cut(n.Taints[key], ":"); scope.IsQualified(key) && (effect == "NoSchedule" || effect == "NoExecute") {
+				shut = check.Key(scope.NodePath(n)+".taints", key)
+				if ofKubernetes(key) {
+					return // told at the taint
+				}
+			}
+		}
+		if n.GPU != nil && n.GPU.Vendor != nil && *n.GPU.Taint {
+			shut = scope.NodePath(n) + ".gpu.taint"
+		}
+		if shut == "" {
+			return
+		}
+		if closed == "" {
+			closed = shut
+		}
+	}
+	remedy := "leave one node without such a taint"
+	if strings.HasSuffix(closed, ".gpu.taint") {
+		remedy = "set it to false on one node"
+	}
+	if closed != "" {
+		r.Addf(closed, "closes the last node that takes workloads, so that not even the cluster's DNS runs: %s", remedy)
+	}
+}
