@@ -4,7 +4,6 @@
 package tests_test
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,8 +21,8 @@ func TestMakeDriftNamesWhatWasChanged(t *testing.T) {
 	heavy(t)
 	t.Parallel()
 	s := newSite(t)
+	s.ownBackend()
 	c := s.up("small", s.small())
-	c.moveToOwnBackend()
 	same := c.makeDrift()
 	assert.Zero(t, same.code, same.all())
 	assert.Equal(t, "cluster \"small\": all 3 nodes are as the stack has them\n", same.stdout)
@@ -51,37 +50,19 @@ func TestMakeDriftNamesWhatWasChanged(t *testing.T) {
 	}, lines)
 }
 
-// ownBackend returns the environment of somebody who is logged in to a backend of their own.
-func (r *running) ownBackend() []string {
-	return []string{"PULUMI_BACKEND_URL=file://" + filepath.Join(r.dir, "their-state"), "PULUMI_CONFIG_PASSPHRASE=theirs"}
+// ownBackend has everything from now on run as if somebody were logged in to a backend of their own.
+func (s *site) ownBackend() {
+	s.t.Helper()
+	state := filepath.Join(s.t.TempDir(), "their-state")
+	require.NoError(s.t, os.MkdirAll(state, 0o700))
+	s.own = []string{"PULUMI_BACKEND_URL=file://" + state, "PULUMI_CONFIG_PASSPHRASE=theirs"}
 }
 
-// moveToOwnBackend hands the stack's state to that backend.
-func (r *running) moveToOwnBackend() {
-	r.t.Helper()
-	var state struct {
-		Version    int            `json:"version"`
-		Deployment map[string]any `json:"deployment"`
-	}
-	exported := r.must("pulumi", "stack", "export", "--show-secrets", "--stack", r.stack)
-	require.NoError(r.t, json.Unmarshal([]byte(exported.stdout), &state))
-	delete(state.Deployment, "secrets_providers") // whose passphrase only the first backend's owner has
-	text, err := json.Marshal(state)
-	require.NoError(r.t, err)
-	file := filepath.Join(r.t.TempDir(), "state.json")
-	require.NoError(r.t, os.WriteFile(file, text, 0o600))
-	require.NoError(r.t, os.MkdirAll(filepath.Join(r.dir, "their-state"), 0o700))
-	env := append([]string{"env"}, r.ownBackend()...)
-	r.must(append(env, "pulumi", "stack", "init", r.stack)...)
-	r.must(append(env, "pulumi", "stack", "import", "--stack", r.stack, "--file", file)...)
-}
-
-// makeDrift runs the target on the stack in that backend.
+// makeDrift runs the target on the stack.
 func (r *running) makeDrift() result {
 	r.t.Helper()
-	command := append([]string{"env"}, r.ownBackend()...)
 
-	return r.try(append(command, "make", "--silent", "-C", r.root, "drift", "STACK="+r.stack, "ARGS=-C "+r.project)...)
+	return r.try("make", "--silent", "-C", r.root, "drift", "STACK="+r.stack, "ARGS=-C "+r.project)
 }
 
 // returns waits until a node runs a version of Talos and etcd has it back.

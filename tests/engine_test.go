@@ -28,7 +28,8 @@ type site struct {
 	project string // the copy
 	dir     string // the site
 
-	providers string // who does the providers' work, as --providers says it; "" for the stand-ins
+	own       []string // variables that commands find in place of the lab's
+	providers string   // who does the providers' work, as --providers says it; "" for the stand-ins
 }
 
 // result is how a command ended.
@@ -152,7 +153,11 @@ func (s *site) command(command ...string) *exec.Cmd {
 	if providers == "" {
 		providers = "standin"
 	}
-	args := append([]string{"exec", "--site", s.dir, "--providers", providers, "--"}, command...)
+	args := []string{"exec", "--site", s.dir, "--providers", providers, "--"}
+	if len(s.own) > 0 {
+		args = append(append(args, "env"), s.own...)
+	}
+	args = append(args, command...)
 
 	return exec.CommandContext(s.t.Context(), filepath.Join(s.root, "bin", "lab"), args...)
 }

@@ -81,7 +81,7 @@ func TestToolShowsAndHandsOutACluster(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, os.FileMode(0o600), info.Mode(), path)
 	}
-	s.must(append([]string{tpx, "--merge"}, into...)...)
+	s.must(append(append([]string{tpx}, into...), "--merge")...)
 	assert.Contains(t, s.must("kubectl", "--kubeconfig", kubeconfig, "get", "nodes", "-o", "name").stdout, "node/cp-1")
 
 	backup := filepath.Join(dir, "now.snapshot")

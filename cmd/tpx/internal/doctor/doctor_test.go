@@ -130,7 +130,9 @@ func newWorld(t *testing.T) *world {
 		Charts: manifests.Cache{Dir: t.TempDir(), Fetch: func(context.Context, spec.Chart) ([]byte, error) {
 			return nil, errors.New("no route to host")
 		}},
-		Pulumi: func(_ context.Context, command string, _ ...string) ([]byte, error) { return []byte(w.pulumi[command]), nil },
+		Pulumi: func(_ context.Context, command string, _ ...string) ([]byte, error) {
+			return []byte(w.pulumi[command]), nil
+		},
 	}
 
 	return w
@@ -177,7 +179,9 @@ func TestEveryCheckFindsItsFault(t *testing.T) {
 			"time", "its clock is 10m0s off this machine's", "timedatectl"},
 		"a missing privilege": {func(_ *testing.T, w *world) { w.denied["VM.Migrate"], w.denied["VM.Monitor"] = true, true },
 			"privileges", "pulumi@pve!talos may not VM.Migrate, VM.Monitor on /vms", "pveum acl modify /vms --users pulumi@pve"},
-		"a host that is not there": {func(_ *testing.T, w *world) { w.answers["/nodes"] = []any{map[string]any{"node": "pve7", "status": "online"}} },
+		"a host that is not there": {func(_ *testing.T, w *world) {
+			w.answers["/nodes"] = []any{map[string]any{"node": "pve7", "status": "online"}}
+		},
 			"hosts", `there is no host "ryzen-proxmox"`, "write one of: pve7"},
 		"a host that is off": {func(_ *testing.T, w *world) {
 			w.answers["/nodes"] = []any{map[string]any{"node": "ryzen-proxmox", "status": "offline"}}
@@ -188,7 +192,9 @@ func TestEveryCheckFindsItsFault(t *testing.T) {
 			"storage", `datastore "local" does not take the content "images"`, "pvesm set local --content iso,vztmpl,images"},
 		"no room": {func(_ *testing.T, w *world) { node(w).OSDisk.Size = spec.Ptr(spec.GiB(500)) },
 			"storage", "new disks on local-lvm are 500 GiB, and 100 GiB are free there", "make room"},
-		"no bridge": {func(_ *testing.T, w *world) { w.answers[host+"network"] = []any{map[string]any{"iface": "vmbr0", "type": "bridge"}} },
+		"no bridge": {func(_ *testing.T, w *world) {
+			w.answers[host+"network"] = []any{map[string]any{"iface": "vmbr0", "type": "bridge"}}
+		},
 			"bridges", `host ryzen-proxmox has no bridge "vmbr200"`, "write one of: vmbr0"},
 		"a bridge without VLANs": {func(_ *testing.T, w *world) {
 			lan := node(w).Networks["lan"]
