@@ -131,8 +131,16 @@ func (e *examiner) capacityOf(host string, cpus int, total, free int64) {
 	}
 }
 
-// ports returns those that machines have open most often; any answer shows that an address is taken.
-func ports() []int { return []int{50000, 6443, 22, 443, 80} }
+// ports returns those that machines of a cluster, hosts and servers have open; any answer shows that an
+// address is taken. Behind a proxy only those of Talos and Kubernetes count: proxies answer for others.
+func ports(address string) []int {
+	proxy, err := http.ProxyFromEnvironment(&http.Request{URL: &url.URL{Scheme: "https", Host: net.JoinHostPort(address, "50000")}})
+	if err == nil && proxy != nil {
+		return []int{50000, 6443}
+	}
+
+	return []int{50000, 6443, 22, 8006}
+}
 
 // addresses finds addresses that something else has already.
 func (e *examiner) addresses() error {
@@ -157,7 +165,7 @@ func (e *examiner) addresses() error {
 	var wait sync.WaitGroup
 	taken := map[string]int{}
 	for _, c := range all {
-		for _, port := range ports() {
+		for _, port := range ports(c.address) {
 			wait.Go(func() {
 				if e.answers(c.address, port) {
 					mu.Lock()

@@ -64,6 +64,8 @@ func (e *examiner) mirrors() error {
 			switch {
 			case err != nil:
 				e.warn(setting, u.Host+" does not answer from here: "+reason(err), "see that nodes reach it, and trust its certificate (talos.registries.…)")
+			case code >= http.StatusInternalServerError:
+				e.warn(setting, fmt.Sprintf("%s answers %d to /v2/", u.Host, code), "see that the registry runs")
 			case code != http.StatusOK && code != http.StatusUnauthorized && code != http.StatusForbidden:
 				e.found(setting, fmt.Sprintf("%s answers %d to /v2/: that is no registry", u.Host, code), "write the registry's address")
 			}
