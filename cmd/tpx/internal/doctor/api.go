@@ -86,6 +86,7 @@ func (e *examiner) tls() error {
 	}
 	_, err := e.request(e.Access.Endpoint, nil, nil)
 	var unknown x509.UnknownAuthorityError
+	var none x509.SystemRootsError
 	var hostname x509.HostnameError
 	var invalid x509.CertificateInvalidError
 	host := e.Access.Endpoint
@@ -95,7 +96,7 @@ func (e *examiner) tls() error {
 	switch {
 	case err == nil:
 		return e.connect()
-	case errors.As(err, &unknown):
+	case errors.As(err, &unknown), errors.As(err, &none):
 		e.found("proxmox.endpoint", "its certificate is signed by an authority that this machine does not trust, as a new Proxmox VE has it",
 			"scp root@"+host+":/etc/pve/pve-root-ca.pem .   # compare its fingerprint with the one in the web interface\n"+
 				"export SSL_CERT_FILE=$PWD/pve-root-ca.pem  # alone; or add it to the system's certificates\n"+
