@@ -17,7 +17,7 @@ import (
 // previewJob is what the example's job runs, and with which variables.
 type previewJob struct {
 	Env   map[string]string
-	Steps []struct{ Run string }
+	Steps []struct{ Name, Run string }
 }
 
 // readPreviewJob reads the example for pull requests.
@@ -40,12 +40,12 @@ func (j previewJob) command(stack string) []string {
 	}
 	var lines []string
 	for _, step := range j.Steps {
-		if step.Run != "" {
+		if step.Name == "plan" {
 			lines = append(lines, step.Run)
 		}
 	}
 
-	return append(args, "sh", "-euc", strings.Join(lines, "\n"))
+	return append(args, "bash", "-euo", "pipefail", "-c", strings.Join(lines, "\n"))
 }
 
 // TestPreviewInAPullRequest runs the example's job on a stack that is up: with a token that opens nothing
