@@ -32,6 +32,12 @@ func editable(name string) components.ProxmoxNodeArgs {
 	n.Networks["storage"] = spec.Network{
 		Index: spec.Ptr(1), Address: spec.Ptr("10.9.0.5"), Subnet: spec.Ptr("10.9.0.0/24"), MAC: spec.Ptr("bc:24:11:00:00:02"),
 	}
+	switch name {
+	case "nodes.*.cpu", "nodes.*.sockets", "nodes.*.size":
+		n.NUMANodes = nil // they name every core
+	case "nodes.*.osDisk.type":
+		n.InstallDisk = spec.Ptr("/dev/disk/by-path/one") // others are named after the bus
+	}
 	if name == "nodes.*.host" { // what keeps a VM from moving would be refused
 		n.GPU, n.USB, n.DataVMID = nil, nil, nil
 		delete(n.Disks, "kept")
@@ -169,12 +175,12 @@ func together() map[string]func(*spec.NamedNode) {
 		n("cpuFlags"):              func(n *spec.NamedNode) { n.CPUFlags = nil },
 		n("cpuAffinity"):           func(n *spec.NamedNode) { n.CPUAffinity = spec.Ptr("0-3") },
 		n("numaNodes"):             func(n *spec.NamedNode) { n.NUMANodes = nil },
-		n("numaNodes[].cpus"):      func(n *spec.NamedNode) { n.NUMANodes[0].CPUs = "0-7" },
+		n("numaNodes[].cpus"):      func(n *spec.NamedNode) { n.NUMANodes[0].CPUs = "0-7;8-15" },
 		n("numaNodes[].hostNodes"): func(n *spec.NamedNode) { n.NUMANodes[0].HostNodes = spec.Ptr("1") },
 		n("numa"): func(n *spec.NamedNode) {
 			n.NUMA, n.NUMANodes, n.Hugepages, n.KeepHugepages = spec.Ptr(false), nil, nil, nil
 		},
-		n("installDisk"):       func(n *spec.NamedNode) { n.InstallDisk = spec.Ptr("/dev/vda") },
+		n("installDisk"):       func(n *spec.NamedNode) { n.InstallDisk = spec.Ptr("/dev/sdb") },
 		n("osDisk.datastore"):  func(n *spec.NamedNode) { n.OSDisk.Datastore = spec.Ptr("ceph") },
 		n("disks.*.datastore"): diskEdit(func(d *spec.Disk) { d.Datastore = spec.Ptr("ceph") }),
 		n("watchdog"):          func(n *spec.NamedNode) { n.Watchdog = nil },
