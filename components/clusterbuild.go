@@ -165,6 +165,7 @@ func (b *clusterBuild) registerNodes(images map[string]*TalosImage, secrets *Tal
 	if err != nil {
 		return err
 	}
+	secrets.session.Proxmox = proxmoxAPI(b.cfg.Proxmox, b.args.ProxmoxAPIToken, b.args.ProxmoxPassword)
 	for _, n := range b.cfg.Nodes {
 		file, err := images[variantOf(n)].FileID(*n.Host)
 		if err != nil {

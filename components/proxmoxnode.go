@@ -119,18 +119,25 @@ func (a ProxmoxNodeArgs) register(
 			return nil, err
 		}
 	}
-	api := node.API{Settings: a.Proxmox}
-	if a.ProxmoxAPIToken != nil {
-		api.Token = hook.FutureOf("the API token of Proxmox VE", a.ProxmoxAPIToken)
-	}
-	if a.ProxmoxPassword != nil {
-		api.Password = hook.FutureOf("the password of Proxmox VE", a.ProxmoxPassword)
-	}
 
 	return node.Register(ctx, node.Args{
-		Node: settings, Parent: parent, Name: name, Record: record, Lifecycle: a.Lifecycle, API: api,
+		Node: settings, Parent: parent, Name: name, Record: record, Lifecycle: a.Lifecycle,
+		API:       proxmoxAPI(a.Proxmox, a.ProxmoxAPIToken, a.ProxmoxPassword),
 		DependsOn: given.DependsOn, Hooks: given.Hooks,
 	})
+}
+
+// proxmoxAPI returns how Proxmox VE is reached besides by its provider.
+func proxmoxAPI(settings spec.Proxmox, token, password pulumi.StringInput) node.API {
+	api := node.API{Settings: settings}
+	if token != nil {
+		api.Token = hook.FutureOf("the API token of Proxmox VE", token)
+	}
+	if password != nil {
+		api.Password = hook.FutureOf("the password of Proxmox VE", password)
+	}
+
+	return api
 }
 
 // withDefaults returns a copy in which node, image and cluster are complete.

@@ -100,6 +100,10 @@ func newTalosCluster(
 	if err := validateMachines(name, cfg, args.Machines); err != nil {
 		return nil, err
 	}
+	if args.Secrets != nil && args.Secrets.session.Name != name {
+		return nil, fmt.Errorf("cluster %q: its secrets are called %q: give both components the same name, "+
+			"by which hooks find in the state that the cluster was bootstrapped", name, args.Secrets.session.Name)
+	}
 	c := &TalosCluster{}
 	if err := ctx.RegisterComponentResource(TalosClusterType, name, c, opts...); err != nil {
 		return nil, fmt.Errorf("registering cluster %q: %w", name, err)

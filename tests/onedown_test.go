@@ -5,7 +5,9 @@ package tests_test
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,6 +21,17 @@ type trio struct{ *site }
 func newTrio(t *testing.T) trio {
 	t.Helper()
 
+	c := describeTrio(t)
+	r := c.up("guarded", 2048)
+	require.Zero(t, r.code, r.all())
+
+	return c
+}
+
+// describeTrio returns a stack that was never up.
+func describeTrio(t *testing.T) trio {
+	t.Helper()
+
 	s := newSite(t)
 	program := filepath.Join("tests", "testdata", "programs", "gate")
 	s.copyProject(filepath.Join(s.root, program), s.build(program))
@@ -26,8 +39,6 @@ func newTrio(t *testing.T) trio {
 	c := trio{s}
 	c.set("talos", "v1.12.4")
 	c.set("label", "before")
-	r := c.up("guarded", 2048)
-	require.Zero(t, r.code, r.all())
 
 	return c
 }
@@ -73,6 +84,82 @@ func TestTheGateAndItsJudge(t *testing.T) {
 	r = c.up("open", 4096)
 	require.Zero(t, r.code, r.all())
 	assert.NotEmpty(t, c.trace(started).gateProblems(1), "without the gate two control planes are down at once")
+}
+
+// TestSilenceIsNotDeath edits every machine while no node answers. A cluster that was bootstrapped has
+// something to lose, so none is rebooted; the next up does it when the nodes answer again.
+func TestSilenceIsNotDeath(t *testing.T) {
+	heavy(t)
+	t.Parallel()
+	c := newTrio(t)
+	added := c.lab("fault", "add", "api-error", "api=talos")
+	require.Zero(t, added.code, added.all())
+
+	started := time.Now()
+	r := c.up("hurried", 3072)
+	assert.NotZero(t, r.code)
+	assert.Contains(t, r.all(), `cluster "trio" was bootstrapped, and no control plane said within 10s that it serves etcd`)
+	assert.Empty(t, c.trace(started).of("pve.qmreboot"), "nobody knows what is still up")
+
+	cleared := c.lab("fault", "clear")
+	require.Zero(t, cleared.code, cleared.all())
+	r = c.up("guarded", 3072)
+	require.Zero(t, r.code, r.all())
+	c.passesTheGate(started, 1)
+	assert.Len(t, c.trace(started).of("pve.qmreboot"), 3)
+}
+
+// TestMachinesOfNoClusterNeedNoTurn edits every machine of a cluster that was never bootstrapped, as after a
+// first up with a wrong network: nobody answers, and nothing can be lost.
+func TestMachinesOfNoClusterNeedNoTurn(t *testing.T) {
+	heavy(t)
+	t.Parallel()
+	c := describeTrio(t)
+	machines := []string{"--exclude=**talos:machine/configurationApply**", "--exclude-dependents"}
+	r := c.up("guarded", 2048, machines...)
+	require.Zero(t, r.code, r.all())
+	added := c.lab("fault", "add", "api-error", "api=talos")
+	require.Zero(t, added.code, added.all())
+
+	started := time.Now()
+	r = c.up("guarded", 3072, machines...)
+	require.Zero(t, r.code, r.all())
+	assert.Len(t, c.trace(started).of("pve.qmreboot"), 3)
+}
+
+// TestARebootDrains edits every machine while a disruption budget allows no eviction: nothing is rebooted over it.
+// Without the budget the pods move before each machine goes down, and every node takes pods again.
+func TestARebootDrains(t *testing.T) {
+	heavy(t)
+	t.Parallel()
+	c := newTrio(t)
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	shown := c.must("pulumi", "stack", "output", "kubeconfig", "--show-secrets", "--stack", "trio")
+	require.NoError(t, os.WriteFile(kubeconfig, []byte(shown.stdout), 0o600))
+	kubectl := func(args ...string) string {
+		return c.must(append([]string{"kubectl", "--kubeconfig", kubeconfig}, args...)...).stdout
+	}
+	kubectl("create", "deployment", "web", "--image=example.com/web:1", "--replicas=3")
+	kubectl("rollout", "status", "deployment/web", "--timeout=2m")
+	kubectl("create", "poddisruptionbudget", "web", "--selector=app=web", "--min-available=3")
+
+	started := time.Now()
+	r := c.up("guarded", 3072)
+	assert.NotZero(t, r.code)
+	assert.Regexp(t, `draining node trio-\d: after 20s these pods are left: default/web-`, r.all())
+	assert.Empty(t, c.trace(started).of("pve.qmreboot"))
+	assert.NotContains(t, kubectl("get", "nodes"), "SchedulingDisabled", "what did not go down takes pods")
+
+	kubectl("delete", "poddisruptionbudget", "web")
+	before := kubectl("get", "pods", "-o", "name")
+	r = c.up("guarded", 3072)
+	require.Zero(t, r.code, r.all())
+	c.passesTheGate(started, 1)
+	assert.Len(t, c.trace(started).of("pve.qmreboot"), 3)
+	for _, pod := range strings.Fields(before) {
+		assert.NotContains(t, kubectl("get", "pods", "-o", "name"), pod, "it was evicted")
+	}
+	assert.NotContains(t, kubectl("get", "nodes"), "SchedulingDisabled")
 }
 
 // TestAHookBesideTheGateFails has somebody's own hook fail on one machine, before the gate and behind

@@ -124,3 +124,19 @@ func (c *Client) power(ctx context.Context, v VM, what string) error {
 func (c *Client) remove(ctx context.Context, v VM) error {
 	return c.call(ctx, http.MethodDelete, v.path()+"?purge=1&destroy-unreferenced-disks=1", nil, nil)
 }
+
+// Reboot shuts a VM down and starts it again, which brings its pending settings into force.
+func (c *Client) Reboot(ctx context.Context, w Wanted) error {
+	found, err := c.Find(ctx, w)
+	if err != nil {
+		return fmt.Errorf("rebooting VM %d: %w", w.ID, err)
+	}
+	if found == nil {
+		return fmt.Errorf("rebooting VM %d: Proxmox VE has no VM %s with its network cards", w.ID, w.Name)
+	}
+	if err := c.power(ctx, *found, "reboot"); err != nil {
+		return fmt.Errorf("rebooting VM %d: %w", w.ID, err)
+	}
+
+	return nil
+}

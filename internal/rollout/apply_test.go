@@ -28,7 +28,12 @@ func looking(c *clustertest.Fake, d cluster.Cluster) rollout.HealthChecker {
 	}
 }
 
-// free says whether another control plane would get a turn at once.
+// around is what leads through the gate with little patience.
+func around(gate *rollout.Gate, l rollout.HealthChecker) rollout.Disruption {
+	return rollout.Disruption{Gate: gate, Checker: l, Drain: patient(50 * time.Millisecond)}
+}
+
+// free reports whether another control plane would get a turn at once.
 func free(t *testing.T, g *rollout.Gate, m cluster.Member) bool {
 	t.Helper()
 	trying, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
@@ -50,14 +55,14 @@ func TestApplyTakesATurnWhereTheNodeReboots(t *testing.T) {
 	gate, first, second := rollout.NewGate(1), d.Members[0], d.Members[1]
 	var a rollout.Apply
 
-	require.NoError(t, a.Before(t.Context(), gate, looking(c, d), first, []byte("labels")))
+	require.NoError(t, a.Before(t.Context(), around(gate, looking(c, d)), first, []byte("labels")))
 	assert.True(t, free(t, gate, second), "what is applied in place waits for nobody")
-	require.NoError(t, a.After(t.Context(), gate, looking(c, d), first))
+	require.NoError(t, a.After(t.Context(), around(gate, looking(c, d)), first))
 
-	require.NoError(t, a.Before(t.Context(), gate, looking(c, d), first, []byte("reboot")))
+	require.NoError(t, a.Before(t.Context(), around(gate, looking(c, d)), first, []byte("reboot")))
 	assert.False(t, free(t, gate, second))
-	early := a.After(t.Context(), gate, looking(c, d), first)
-	require.ErrorContains(t, early, "after node node-1 (10.0.0.1) was down: it is not back 200ms after it got its configuration: "+
+	early := a.After(t.Context(), around(gate, looking(c, d)), first)
+	require.ErrorContains(t, early, "after node node-1 (10.0.0.1) was down: it is not back after 200ms: "+
 		"it has not rebooted yet")
 	assert.False(t, free(t, gate, second), "the gate is closed")
 }
@@ -69,10 +74,10 @@ func TestApplyWaitsForTheRebootThatComesAfterTheAnswer(t *testing.T) {
 	c := clustertest.Healthy(d)
 	gate := rollout.NewGate(1)
 	var a rollout.Apply
-	require.NoError(t, a.Before(t.Context(), gate, looking(c, d), d.Members[0], []byte("reboot")))
+	require.NoError(t, a.Before(t.Context(), around(gate, looking(c, d)), d.Members[0], []byte("reboot")))
 
 	done := make(chan error)
-	go func() { done <- a.After(t.Context(), gate, looking(c, d), d.Members[0]) }()
+	go func() { done <- a.After(t.Context(), around(gate, looking(c, d)), d.Members[0]) }()
 	assert.False(t, free(t, gate, d.Members[1]), "the node still answers as before")
 	c.Change(clustertest.Address(1), func(n *clustertest.Node) { n.Boots++ })
 	require.NoError(t, <-done)
@@ -84,7 +89,7 @@ func TestApplyNeedsNoTurn(t *testing.T) {
 
 	for name, prepare := range map[string]func(*clustertest.Fake){
 		"where the machine joins with it": func(c *clustertest.Fake) { c.Nodes[clustertest.Address(1)].Blank = true },
-		"where no etcd serves": func(c *clustertest.Fake) {
+		"where the cluster was never bootstrapped": func(c *clustertest.Fake) {
 			for _, n := range c.Nodes {
 				n.Members = nil
 			}
@@ -97,8 +102,10 @@ func TestApplyNeedsNoTurn(t *testing.T) {
 			c := clustertest.Healthy(d)
 			prepare(c)
 			gate := rollout.NewGate(1)
+			l := looking(c, d)
+			l.Bootstrapped = bootstrapped(false)
 			var a rollout.Apply
-			require.NoError(t, a.Before(t.Context(), gate, looking(c, d), d.Members[0], []byte("reboot")))
+			require.NoError(t, a.Before(t.Context(), around(gate, l), d.Members[0], []byte("reboot")))
 			assert.True(t, free(t, gate, d.Members[1]))
 		})
 	}
@@ -113,7 +120,7 @@ func TestApplyTakesATurnWhereTheNodeDoesNotSay(t *testing.T) {
 	gate := rollout.NewGate(1)
 	var a rollout.Apply
 
-	require.NoError(t, a.Before(t.Context(), gate, looking(c, d), d.Members[0], []byte("labels")))
+	require.NoError(t, a.Before(t.Context(), around(gate, looking(c, d)), d.Members[0], []byte("labels")))
 	assert.False(t, free(t, gate, d.Members[1]))
 }
 
@@ -125,7 +132,7 @@ func TestApplyStopsAtWhatTheNodeRefuses(t *testing.T) {
 	c.Nodes[clustertest.Address(1)].Refuses = status.Error(codes.InvalidArgument, "unknown field")
 	var a rollout.Apply
 
-	err := a.Before(t.Context(), rollout.NewGate(1), looking(c, d), d.Members[0], []byte("labels"))
+	err := a.Before(t.Context(), around(rollout.NewGate(1), looking(c, d)), d.Members[0], []byte("labels"))
 	require.ErrorContains(t, err, "node node-1 (10.0.0.1): ")
 	require.ErrorContains(t, err, "unknown field")
 }

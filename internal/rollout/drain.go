@@ -29,28 +29,60 @@ type Drain struct {
 	Timeout time.Duration
 	// Force goes on when the time is up instead of failing.
 	Force bool
-	// Interval is the longest pause between two looks.
+	// Interval is the longest pause between two checks.
 	Interval time.Duration
+	// Removes says that the node does not come back: a pod without a controller is lost with it, and only Force
+	// evicts it. A node that comes back restarts such a pod, so that it stays.
+	Removes bool
 }
 
-// Empty cordons a node and evicts its pods, except those of daemon sets and static ones, within their
-// disruption budgets. A node that Kubernetes does not know is empty. When the time is up the error names the
-// pods that are left; with Force they stay, and are reported.
+// Empty cordons a node and evicts its pods, except those of daemon sets and static ones, within their disruption
+// budgets. A node that Kubernetes does not know is empty, and one whose kubelet is silent cannot be emptied. When
+// the time is up the error names the pods that are left; with Force they stay, and are reported.
 func (d Drain) Empty(ctx context.Context, api kubernetes.Interface, node string, report func(string)) error {
+	n, err := api.CoreV1().Nodes().Get(talosapi.WithRetry(ctx), node, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("draining node %s: asking Kubernetes for it: %w", node, err)
+	}
+	alone, err := d.withoutController(ctx, api, node)
+	if err != nil {
+		return fmt.Errorf("draining node %s: %w", node, err)
+	}
+	if d.Removes && len(alone) > 0 && !d.Force {
+		return fmt.Errorf("draining node %s: no controller recreates these pods, which would be lost with the node: %s\n"+
+			"  delete them, or evict them too with lifecycle.drainPolicy force", node, strings.Join(alone, ", "))
+	}
 	switch err := cordon(ctx, api, node, true); {
 	case apierrors.IsNotFound(err):
 		return nil
 	case err != nil:
 		return fmt.Errorf("cordoning node %s: %w", node, err)
 	}
+	if kubeletSilent(*n) {
+		report(fmt.Sprintf("draining %s: its kubelet does not answer, so its pods are left to Kubernetes", node))
 
+		return nil
+	}
+	if !d.Removes && len(alone) > 0 {
+		report(fmt.Sprintf("draining %s: %s stay, since no controller would recreate them; they restart with the node",
+			node, strings.Join(alone, ", ")))
+	}
+
+	return d.evictAll(ctx, api, node, report)
+}
+
+// evictAll evicts pods until none is left that has to go.
+func (d Drain) evictAll(ctx context.Context, api kubernetes.Interface, node string, report func(string)) error {
 	draining, cancel := context.WithTimeout(ctx, d.Timeout)
 	defer cancel()
 	var left []string
 	said := ""
 	err := cluster.Poll(draining, d.Interval, func(ctx context.Context) (bool, error) {
 		var err error
-		left, err = evictPods(ctx, api, node)
+		left, err = d.evictPods(ctx, api, node)
 		if err != nil && ctx.Err() == nil {
 			return false, err
 		}
@@ -79,6 +111,13 @@ func (d Drain) Empty(ctx context.Context, api kubernetes.Interface, node string,
 	}
 }
 
+// kubeletSilent reports whether Kubernetes has lost contact to the node's kubelet: nobody would end its pods.
+func kubeletSilent(n corev1.Node) bool {
+	return slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionUnknown
+	})
+}
+
 // Uncordon makes a node schedulable again. A node that Kubernetes does not know needs nothing.
 func Uncordon(ctx context.Context, api kubernetes.Interface, node string) error {
 	if err := cordon(ctx, api, node, false); err != nil && !apierrors.IsNotFound(err) {
@@ -99,17 +138,44 @@ func cordon(ctx context.Context, api kubernetes.Interface, node string, on bool)
 	return err //nolint:wrapcheck // the callers name the node
 }
 
-// evictPods requests the eviction of every pod that has to go, and returns those that are still there.
-func evictPods(ctx context.Context, api kubernetes.Interface, node string) ([]string, error) {
+// podsOf returns the pods of a node that do not belong to the node itself.
+func podsOf(ctx context.Context, api kubernetes.Interface, node string) ([]corev1.Pod, error) {
 	pods, err := api.CoreV1().Pods("").List(talosapi.WithRetry(ctx), metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector("spec.nodeName", node).String(),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("listing its pods: %w", err)
 	}
+
+	return slices.DeleteFunc(pods.Items, func(p corev1.Pod) bool { return p.Spec.NodeName != node || staysOnNode(p) }), nil
+}
+
+// withoutController returns the names of the node's pods that nobody would recreate.
+func (d Drain) withoutController(ctx context.Context, api kubernetes.Interface, node string) ([]string, error) {
+	pods, err := podsOf(ctx, api, node)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, p := range pods {
+		if metav1.GetControllerOf(&p) == nil {
+			names = append(names, p.Namespace+"/"+p.Name)
+		}
+	}
+	slices.Sort(names)
+
+	return names, nil
+}
+
+// evictPods requests the eviction of every pod that has to go, and returns those that are still there.
+func (d Drain) evictPods(ctx context.Context, api kubernetes.Interface, node string) ([]string, error) {
+	pods, err := podsOf(ctx, api, node)
+	if err != nil {
+		return nil, err
+	}
 	var left []string
-	for _, p := range pods.Items {
-		if p.Spec.NodeName != node || staysOnNode(p) {
+	for _, p := range pods {
+		if !d.Removes && metav1.GetControllerOf(&p) == nil {
 			continue
 		}
 		left = append(left, p.Namespace+"/"+p.Name)

@@ -20,11 +20,14 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/internal/rollout"
 )
 
-// pod on node-1.
+// pod is one on node-1 that its controller recreates elsewhere.
 func pod(name string, change func(*corev1.Pod)) *corev1.Pod {
 	p := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "apps", Name: name},
-		Spec:       corev1.PodSpec{NodeName: "node-1"},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "apps", Name: name,
+			OwnerReferences: []metav1.OwnerReference{{Kind: "ReplicaSet", Controller: new(true)}},
+		},
+		Spec: corev1.PodSpec{NodeName: "node-1"},
 	}
 	if change != nil {
 		change(p)
@@ -126,4 +129,47 @@ func TestDrainOfANodeThatKubernetesDoesNotKnow(t *testing.T) {
 
 	require.NoError(t, patient(time.Minute).Empty(t.Context(), api, "gone", func(string) {}))
 	require.NoError(t, rollout.Uncordon(t.Context(), api, "gone"))
+}
+
+// A pod that no controller recreates comes back with a node that reboots, and is lost with one that leaves.
+func TestDrainOfPodsWithoutAController(t *testing.T) {
+	t.Parallel()
+
+	alone := func(p *corev1.Pod) { p.OwnerReferences = nil }
+	api, evicted := withEvictions(0, pod("web", nil), pod("alone", alone))
+	d := patient(time.Minute)
+	var lines []string
+	report := func(l string) { lines = append(lines, l) }
+
+	d.Removes = true
+	require.EqualError(t, d.Empty(t.Context(), api, "node-1", report), "draining node node-1: no controller recreates these pods, "+
+		"which would be lost with the node: apps/alone\n  delete them, or evict them too with lifecycle.drainPolicy force")
+	assert.Empty(t, evicted())
+	n, err := api.CoreV1().Nodes().Get(t.Context(), "node-1", metav1.GetOptions{})
+	require.NoError(t, err)
+	assert.False(t, n.Spec.Unschedulable, "nothing was done")
+
+	d.Removes = false
+	require.NoError(t, d.Empty(t.Context(), api, "node-1", report))
+	assert.Equal(t, []string{"web"}, evicted())
+	assert.Equal(t, "draining node-1: apps/alone stay, since no controller would recreate them; they restart with the node", lines[0])
+
+	d.Removes, d.Force = true, true
+	require.NoError(t, d.Empty(t.Context(), api, "node-1", report))
+	assert.Equal(t, []string{"web", "alone"}, evicted())
+}
+
+// Nobody ends the pods of a node whose kubelet is gone; waiting for them would keep it from being repaired.
+func TestDrainOfANodeWhoseKubeletIsSilent(t *testing.T) {
+	t.Parallel()
+
+	api, evicted := withEvictions(0, pod("web", nil))
+	n, err := api.CoreV1().Nodes().Get(t.Context(), "node-1", metav1.GetOptions{})
+	require.NoError(t, err)
+	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionUnknown}}
+	_, err = api.CoreV1().Nodes().UpdateStatus(t.Context(), n, metav1.UpdateOptions{})
+	require.NoError(t, err)
+
+	require.NoError(t, patient(time.Minute).Empty(t.Context(), api, "node-1", func(string) {}))
+	assert.Empty(t, evicted())
 }

@@ -155,6 +155,15 @@ func (g *Gate) Leave(ctx context.Context, m cluster.Member, back func(context.Co
 	return nil
 }
 
+// Inside reports whether the node holds a place.
+func (g *Gate) Inside(m cluster.Member) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	_, inside := g.held[m.Name]
+
+	return inside
+}
+
 // Fail closes the gate for everybody, if the node is inside; else it does nothing.
 func (g *Gate) Fail(m cluster.Member, reason error) {
 	g.mu.Lock()

@@ -20,8 +20,8 @@ import (
 // was replaced without leaving first leaves both behind. Only a machine in maintenance mode is a successor;
 // one that still runs as a member is left alone. Where nothing was left behind the machine is not waited for.
 func Heal(ctx context.Context, checker HealthChecker, m cluster.Member) error {
-	if !checker.Lives(ctx) {
-		return nil
+	if serving, err := checker.Serving(ctx); err != nil || !serving {
+		return err
 	}
 	talos, err := checker.Access.Talos(ctx)
 	if err != nil {

@@ -23,6 +23,11 @@ type HealthChecker struct {
 	Poll cluster.PollOptions
 	// Report gets a line for each thing that is waited for.
 	Report func(string)
+	// Bootstrapped reports whether the cluster was ever bootstrapped, as the caller's state has it. Without it
+	// the cluster counts as bootstrapped.
+	Bootstrapped func(context.Context) (bool, error)
+	// Force names nodes that may be given up although they do not answer.
+	Force []string
 }
 
 // Before returns the check for [Gate.Enter]: it waits until every other node is healthy, so that the cluster
@@ -98,30 +103,4 @@ func (l HealthChecker) joinedMembers(ctx context.Context, down []cluster.Member)
 	return slices.DeleteFunc(slices.Clone(l.Cluster.Members), func(m cluster.Member) bool {
 		return !known[m.Hostname] && (!m.ControlPlane || !fragile)
 	})
-}
-
-// Lives says whether any control plane serves etcd: a cluster of which none does was never
-// bootstrapped or is down altogether, and has nothing to lose by another node that goes down.
-func (l HealthChecker) Lives(ctx context.Context) bool {
-	api, err := l.Access.Talos(ctx)
-	if err != nil {
-		return false
-	}
-	planes := l.Cluster.ControlPlanes()
-	answers := make(chan bool, len(planes))
-	for _, m := range planes {
-		go func() {
-			calling, cancel := context.WithTimeout(ctx, l.Poll.Call)
-			defer cancel()
-			members, err := api.EtcdMembers(calling, m.Address)
-			answers <- err == nil && len(members) > 0
-		}()
-	}
-	for range planes {
-		if <-answers {
-			return true
-		}
-	}
-
-	return false
 }

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/cluster"
@@ -66,17 +65,4 @@ func TestLookLeavesOutWhoGoesDownMeanwhile(t *testing.T) {
 	c.Change(clustertest.Address(3), func(n *clustertest.Node) { n.Unreachable = true })
 	c.Change(clustertest.Address(2), func(n *clustertest.Node) { n.Unreachable = false })
 	require.NoError(t, <-left, "the second is down, and in its turn")
-}
-
-func TestLookTellsWhetherAClusterLives(t *testing.T) {
-	t.Parallel()
-
-	d := clustertest.Describe(3, 0)
-	c := clustertest.Healthy(d)
-	l := rollout.HealthChecker{Access: c, Cluster: d, Poll: cluster.PollOptions{Call: time.Second}}
-
-	c.Nodes[clustertest.Address(1)].Unreachable, c.Nodes[clustertest.Address(2)].Unreachable = true, true
-	assert.True(t, l.Lives(t.Context()))
-	c.Nodes[clustertest.Address(3)].Unreachable = true
-	assert.False(t, l.Lives(t.Context()))
 }

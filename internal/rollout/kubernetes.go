@@ -5,7 +5,9 @@ package rollout
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,6 +36,9 @@ type KubernetesUpgrade struct {
 	Poll cluster.PollOptions
 	// Report gets a line for each step.
 	Report func(string)
+	// Bootstrapped and Force are those of [HealthChecker].
+	Bootstrapped func(context.Context) (bool, error)
+	Force        []string
 }
 
 // staticComponents lists the control plane's static pods in the order in which they are upgraded.
@@ -62,10 +67,12 @@ func (u KubernetesUpgrade) run(ctx context.Context, wanted versions.Kubernetes) 
 	if err != nil {
 		return err
 	}
-	if u.idle(ctx, api, wanted) {
-		u.Report("no API server is up: the configurations are applied as they are")
+	if idle, err := u.idle(ctx, api, wanted); err != nil || idle {
+		if err == nil {
+			u.Report("no API server is up: the configurations are applied as they are")
+		}
 
-		return nil
+		return err
 	}
 	if u.Cluster.Members, err = u.registeredMembers(ctx); err != nil {
 		return err
@@ -96,25 +103,76 @@ func (u KubernetesUpgrade) run(ctx context.Context, wanted versions.Kubernetes) 
 	return nil
 }
 
-// idle reports whether there is nothing to keep running: no API server is ready, and none is on its way to the
-// wanted version, as after an interrupted upgrade.
-func (u KubernetesUpgrade) idle(ctx context.Context, api cluster.Talos, wanted versions.Kubernetes) bool {
-	for _, m := range u.Cluster.ControlPlanes() {
-		calling, cancel := context.WithTimeout(ctx, u.Poll.Call)
-		pods, _ := api.StaticPods(calling, m.Address)
-		image, _ := api.Image(calling, m.Address, cluster.APIServer)
-		cancel()
-		for _, p := range pods {
-			if p.Ready && strings.HasPrefix(p.ID, health.SystemNamespace+"/"+string(cluster.APIServer)+"-") {
-				return false
+// idle reports whether there is nothing to keep running: no API server is ready, and none is on its way to
+// the wanted version, as after an interrupted upgrade. A control plane that does not answer is no such proof:
+// it is asked until it answers or the time is up, unless the cluster was never bootstrapped or the node was
+// given up.
+func (u KubernetesUpgrade) idle(ctx context.Context, api cluster.Talos, wanted versions.Kubernetes) (bool, error) {
+	waiting, cancel := context.WithTimeout(ctx, u.Poll.Timeout)
+	defer cancel()
+
+	idle, asked := false, false
+	var last error
+	err := cluster.Poll(waiting, u.Poll.Interval, func(ctx context.Context) (bool, error) {
+		var errs []error
+		for _, m := range u.Cluster.ControlPlanes() {
+			runs, err := u.runsAPIServer(ctx, api, m, wanted)
+			if runs {
+				return true, nil
+			}
+			if err != nil && !slices.Contains(u.Force, m.Name) {
+				errs = append(errs, fmt.Errorf("%s: %w", m, err))
 			}
 		}
-		if runs, ok := taggedVersion(image); ok && runs.Compare(wanted) == 0 {
-			return false
+		if idle = len(errs) == 0; idle {
+			return true, nil
 		}
+		cluster.Remember(ctx, &last, errors.Join(errs...))
+		if !asked {
+			asked = true
+			if idle = !u.healthChecker().wasBootstrapped(ctx); idle {
+				return true, nil
+			}
+			u.Report(fmt.Sprintf("waiting for the control planes to say what they run: %v", last))
+		}
+
+		return false, nil
+	})
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		return false, fmt.Errorf("no control plane said within %s whether its API server runs: %w\n  nothing was changed; "+
+			"look at: is port 50000 of the control planes reachable from here?", u.Poll.Timeout, last)
 	}
 
-	return true
+	return idle, err
+}
+
+// runsAPIServer reports whether a control plane's API server is ready, or on its way to the wanted version. A
+// machine that waits for its first configuration runs none.
+func (u KubernetesUpgrade) runsAPIServer(
+	ctx context.Context, api cluster.Talos, m cluster.Member, wanted versions.Kubernetes,
+) (bool, error) {
+	calling, cancel := context.WithTimeout(ctx, u.Poll.Call)
+	defer cancel()
+	pods, err := api.StaticPods(calling, m.Address)
+	image := ""
+	if err == nil {
+		image, err = api.Image(calling, m.Address, cluster.APIServer)
+	}
+	if err != nil {
+		asking, cancelAsking := context.WithTimeout(ctx, u.Poll.Call)
+		defer cancelAsking()
+		if api.Unconfigured(asking, m.Address) {
+			return false, nil
+		}
+
+		return false, err
+	}
+	ready := slices.ContainsFunc(pods, func(p cluster.StaticPod) bool {
+		return p.Ready && strings.HasPrefix(p.ID, health.SystemNamespace+"/"+string(cluster.APIServer)+"-")
+	})
+	runs, ok := taggedVersion(image)
+
+	return ready || ok && runs.Compare(wanted) == 0, nil
 }
 
 // registeredMembers returns the members that Kubernetes has. A single control plane may be restarting its API
@@ -246,7 +304,9 @@ func (u KubernetesUpgrade) planesFirst() []cluster.Member {
 
 // healthChecker returns the checks to run before and after each step.
 func (u KubernetesUpgrade) healthChecker() HealthChecker {
-	return HealthChecker{Access: u.Access, Cluster: u.Cluster, Poll: u.Poll, Report: u.Report}
+	return HealthChecker{
+		Access: u.Access, Cluster: u.Cluster, Poll: u.Poll, Report: u.Report, Bootstrapped: u.Bootstrapped, Force: u.Force,
+	}
 }
 
 // turnTimeout bounds the wait for a place in the gate: every other node may take its whole time before.

@@ -189,7 +189,9 @@ func (r Retire) leave(ctx context.Context, talos cluster.Talos, api kubernetes.I
 
 // requestLeave drains the node and asks it to leave, and marks it: from then on it may be silent.
 func (r Retire) requestLeave(ctx context.Context, talos cluster.Talos, api kubernetes.Interface, m cluster.Member) error {
-	if err := r.Drain.Empty(ctx, api, m.Hostname, r.Report); err != nil {
+	drain := r.Drain
+	drain.Removes = true
+	if err := drain.Empty(ctx, api, m.Hostname, r.Report); err != nil {
 		return errors.Join(err, Uncordon(context.WithoutCancel(ctx), api, m.Hostname))
 	}
 	if err := markLeaving(ctx, api, m, true); err != nil {

@@ -90,10 +90,7 @@ func (a Args) clearLeftover(s hook.Step) error {
 	if err != nil {
 		return err //nolint:wrapcheck // the caller names the node
 	}
-	wanted := proxmox.Wanted{ID: spec.Or(node.VMID, 0), Name: node.Name}
-	for _, d := range node.Devices() {
-		wanted.MACs = append(wanted.MACs, *d.MAC)
-	}
+	wanted := wantedVM(node)
 	address := node.Address().String()
 
 	return proxmox.Leftover{ //nolint:wrapcheck // the caller names the node
@@ -105,4 +102,32 @@ func (a Args) clearLeftover(s hook.Step) error {
 			return talosapi.InMaintenance(calling, address)
 		},
 	}.Clear(ctx, wanted)
+}
+
+// wantedVM tells a node's VM from others.
+func wantedVM(n spec.NamedNode) proxmox.Wanted {
+	wanted := proxmox.Wanted{ID: spec.Or(n.VMID, 0), Name: n.Name}
+	for _, d := range n.Devices() {
+		wanted.MACs = append(wanted.MACs, *d.MAC)
+	}
+
+	return wanted
+}
+
+// Reboot has Proxmox VE reboot a node's VM, which brings pending edits of it into force.
+func (a API) Reboot(ctx context.Context, n spec.NamedNode) error {
+	access, err := a.access(ctx)
+	if err != nil {
+		return err
+	}
+	if !access.Complete() {
+		return fmt.Errorf("its VM still runs as before the edit, and there are no credentials of Proxmox VE to reboot it\n"+
+			"  reboot the VM of %s in Proxmox VE (not inside the guest), and run `pulumi up` again", n.Name)
+	}
+	client, err := proxmox.New(access)
+	if err != nil {
+		return err //nolint:wrapcheck // says everything
+	}
+
+	return client.Reboot(ctx, wantedVM(n)) //nolint:wrapcheck // names the VM
 }

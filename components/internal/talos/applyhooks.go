@@ -19,28 +19,28 @@ func applyHooks(s *Session, m cluster.Member) (*pulumi.ResourceHookBinding, erro
 	var turn rollout.Apply
 	ctx := s.Ctx.Context()
 	enter, err := s.hook("apply/"+m.Name, func(step hook.Step, args *pulumi.ResourceHookArgs) error {
-		checker, err := s.checker(step)
+		d, err := s.disruption(step)
 		if err != nil {
 			return err
 		}
 
-		return turn.Before(ctx, s.Gate, checker, m, configurationIn(args.NewInputs)) //nolint:wrapcheck // names the node
+		return turn.Before(ctx, d, m, configurationIn(args.NewInputs)) //nolint:wrapcheck // names the node
 	})
 	if err != nil {
 		return nil, err
 	}
 	leave, err := s.hook("applied/"+m.Name, func(step hook.Step, _ *pulumi.ResourceHookArgs) error {
-		checker, err := s.checker(step)
+		d, err := s.disruption(step)
 		if err != nil {
 			return err
 		}
 
-		return turn.After(ctx, s.Gate, checker, m) //nolint:wrapcheck // names the node
+		return turn.After(ctx, d, m) //nolint:wrapcheck // names the node
 	})
 	if err != nil {
 		return nil, err
 	}
-	fail, err := failHook(s, "apply-failed/"+m.Name, m)
+	fail, err := failHook(s, "apply-failed/"+m.Name, m, &turn.Reboot)
 	if err != nil {
 		return nil, err
 	}

@@ -20,7 +20,7 @@ import (
 func bootstrap(b *Build, applies map[string]*machine.ConfigurationApply) (pulumi.Resource, error) {
 	first := memberOf(b.Config.ControlPlanes()[0])
 
-	return stash.Remember(b.Ctx, b.Name+"-bootstrap", "once", stash.On[string]{
+	return stash.Remember(b.Ctx, b.Name+bootstrapSuffix, "once", stash.On[string]{
 		Create: func(step hook.Step, _ string) error {
 			remote, err := b.APIs.open(b.Ctx.Context())
 			if err != nil {
@@ -29,9 +29,14 @@ func bootstrap(b *Build, applies map[string]*machine.ConfigurationApply) (pulumi
 
 			defer reapplyLostConfigs(b.Session, step, []cluster.Member{first})()
 
-			return rollout.Bootstrap{ //nolint:wrapcheck // names the node
+			err = rollout.Bootstrap{
 				Access: remote, Cluster: b.Cluster, Poll: pollOptions(b.Config.Lifecycle.ApplyTimeout), Report: step.Report,
 			}.Run(b.Ctx.Context(), first)
+			if err == nil {
+				b.bootstrapped.set()
+			}
+
+			return err //nolint:wrapcheck // names the node
 		},
 	}, pulumi.Parent(b.Parent), pulumi.DependsOn([]pulumi.Resource{applies[first.Name]}))
 }

@@ -102,6 +102,7 @@ func upgradeKubernetes(b *Build, step hook.Step) error {
 	return rollout.KubernetesUpgrade{ //nolint:wrapcheck // names the cluster
 		Access: remote, Cluster: cluster, Gate: b.Gate, Poll: pollOptions(b.Config.Lifecycle.UpgradeTimeout),
 		Report: step.Report, Snapshots: snapshotsOf(b.Session, remote), Metrics: remote.Metrics,
+		Bootstrapped: b.wasBootstrapped, Force: b.Config.Lifecycle.Force,
 	}.Run(b.Ctx.Context(), *b.Config.Kubernetes.Version)
 }
 

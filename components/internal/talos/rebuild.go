@@ -57,7 +57,11 @@ func retireReplaced(s *Session, step hook.Step, leaving []cluster.Member) error 
 	if err != nil {
 		return err
 	}
-	if !checker.Lives(s.Ctx.Context()) {
+	serving, err := checker.Serving(s.Ctx.Context())
+	if err != nil {
+		return err //nolint:wrapcheck // says everything
+	}
+	if !serving {
 		return fmt.Errorf("no control plane of cluster %q serves etcd, so that %s cannot leave it\n  when its machine is to go "+
 			"as it is: undo this edit and name it: pulumi up --replace <URN of its VM>", checker.Cluster.Name, namesOf(leaving))
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	"github.com/talos-proxmox/talos-proxmox/components/internal/hook"
+	"github.com/talos-proxmox/talos-proxmox/components/internal/node"
 	"github.com/talos-proxmox/talos-proxmox/internal/cluster"
 	"github.com/talos-proxmox/talos-proxmox/internal/rollout"
 	"github.com/talos-proxmox/talos-proxmox/spec"
@@ -30,6 +31,10 @@ type Session struct {
 	// Gate is passed by everything that can take a node down.
 	Gate *rollout.Gate
 
+	// Proxmox reaches the hosts of the nodes' VMs.
+	Proxmox node.API
+	// bootstrapped remembers whether the cluster was bootstrapped.
+	bootstrapped bootstrapMemory
 	// isNew reports whether the cluster is created in this run.
 	isNew atomic.Bool
 	// configs are the nodes' configurations by name, as they become known.
@@ -43,7 +48,7 @@ func NewSession(ctx *pulumi.Context, name string, cfg spec.Config) *Session {
 
 	return &Session{
 		Ctx: ctx, Name: name, Config: cfg, Cluster: cluster, APIs: newAPIs(cluster),
-		Gate: rollout.NewGate(*cfg.Lifecycle.MaxUnavailable),
+		Gate: rollout.NewGate(*cfg.Lifecycle.MaxUnavailable), Proxmox: node.API{Settings: cfg.Proxmox},
 	}
 }
 

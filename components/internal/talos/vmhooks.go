@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
@@ -17,39 +16,37 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/components/internal/vmargs"
 	"github.com/talos-proxmox/talos-proxmox/internal/cluster"
 	"github.com/talos-proxmox/talos-proxmox/internal/rollout"
+	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
 // VMHooks returns hooks for a node's VM: an edit that reboots it waits for its turn at the gate, since the
-// provider edits VMs in parallel, and goes ahead only while the cluster can spare the node; the next one gets
-// its turn when the node is back. The VM must depend on the secrets. Call it once for each node.
+// provider edits VMs in parallel, and goes ahead only while the cluster can spare the node, which is drained
+// before; the next one gets its turn when the node is back. The VM must depend on the secrets. Call it once for
+// each node.
 func VMHooks(s *Session, node string) (*pulumi.ResourceHookBinding, error) {
 	at := slices.IndexFunc(s.Cluster.Members, func(m cluster.Member) bool { return m.Name == node })
 	if at < 0 {
 		return nil, fmt.Errorf("the cluster has no node %q", node)
 	}
 	m := s.Cluster.Members[at]
+	var reboot rollout.Reboot
 	enter, err := s.hook("vm-enter/"+node, func(step hook.Step, args *pulumi.ResourceHookArgs) error {
 		if !vmargs.EditReboots(args.OldInputs, args.NewInputs) {
 			return nil
 		}
 
-		return enterGate(s, step, m)
+		return enterGate(s, step, m, &reboot)
 	})
 	if err != nil {
 		return nil, err
 	}
 	leave, err := s.hook("vm-leave/"+node, func(step hook.Step, _ *pulumi.ResourceHookArgs) error {
-		checker, err := s.checker(step)
-		if err != nil {
-			return err
-		}
-
-		return s.Gate.Leave(s.Ctx.Context(), m, checker.After()) //nolint:wrapcheck // names the node
+		return leaveGate(s, step, m, &reboot)
 	})
 	if err != nil {
 		return nil, err
 	}
-	fail, err := failHook(s, "vm-failed/"+node, m)
+	fail, err := failHook(s, "vm-failed/"+node, m, &reboot)
 	if err != nil {
 		return nil, err
 	}
@@ -60,22 +57,44 @@ func VMHooks(s *Session, node string) (*pulumi.ResourceHookBinding, error) {
 	}, nil
 }
 
-// enterGate waits for the node's turn.
-func enterGate(s *Session, step hook.Step, m cluster.Member) error {
-	checker, err := s.checker(step)
+// enterGate waits for the node's turn, and drains it.
+func enterGate(s *Session, step hook.Step, m cluster.Member, reboot *rollout.Reboot) error {
+	d, err := s.disruption(step)
 	if err != nil {
 		return err
 	}
-	if !checker.Lives(s.Ctx.Context()) {
-		return nil
+	if serving, err := d.Checker.Serving(s.Ctx.Context()); err != nil || !serving {
+		return err //nolint:wrapcheck // says everything
 	}
-	// Each of the others may take its turn first: to go down, and to come back.
-	waiting, cancel := context.WithTimeout(s.Ctx.Context(), time.Duration(len(checker.Cluster.Members))*2*checker.Poll.Timeout)
-	defer cancel()
 
 	step.Report("waiting for its turn at the gate")
 
-	return s.Gate.Enter(waiting, m, checker.Before(m)) //nolint:wrapcheck // names the node
+	return reboot.Enter(s.Ctx.Context(), d, m) //nolint:wrapcheck // names the node
+}
+
+// leaveGate waits for the node that the provider rebooted. After a run that failed between an edit and its reboot
+// the provider finds nothing to do, and the VM still runs as before: then Proxmox VE is asked for the reboot.
+func leaveGate(s *Session, step hook.Step, m cluster.Member, reboot *rollout.Reboot) error {
+	if !s.Gate.Inside(m) {
+		return nil
+	}
+	d, err := s.disruption(step)
+	if err != nil {
+		return err
+	}
+	at := slices.IndexFunc(s.Config.Nodes, func(n spec.NamedNode) bool { return n.Name == m.Name })
+
+	//nolint:wrapcheck // names the node
+	return reboot.Leave(s.Ctx.Context(), d, m, func(ctx context.Context) error {
+		return s.Proxmox.Reboot(ctx, s.Config.Nodes[at])
+	})
+}
+
+// disruption returns what it takes to lead a node of the cluster through the gate.
+func (s *Session) disruption(step hook.Step) (rollout.Disruption, error) {
+	checker, err := s.checker(step)
+
+	return rollout.Disruption{Gate: s.Gate, Checker: checker, Drain: drainOf(s.Config.Lifecycle)}, err
 }
 
 // checker returns the checks that are made before a node goes down and when it is back.
@@ -91,16 +110,24 @@ func (s *Session) checker(step hook.Step) (rollout.HealthChecker, error) {
 
 	return rollout.HealthChecker{
 		Access: remote, Cluster: cluster, Report: step.Report, Poll: pollOptions(s.Config.Lifecycle.ReadyTimeout),
+		Bootstrapped: s.wasBootstrapped, Force: s.Config.Lifecycle.Force,
 	}, nil
 }
 
 // failHook closes the gate when a step fails whose node holds a turn, and says what to look at when the step
 // was a configuration that nobody was there to take.
-func failHook(s *Session, what string, m cluster.Member) (*pulumi.ErrorHook, error) {
+func failHook(s *Session, what string, m cluster.Member, reboot *rollout.Reboot) (*pulumi.ErrorHook, error) {
 	id := hook.ID("talos", s.Name, what)
 	fail, err := s.Ctx.RegisterErrorHook(id, func(args *pulumi.ErrorHookArgs) (bool, error) {
-		sayWhereToLook(hook.Step{Ctx: s.Ctx, URN: args.URN}, args.Errors, m)
-		s.Gate.Fail(m, errors.New(strings.Join(args.Errors, "; ")))
+		step := hook.Step{Ctx: s.Ctx, URN: args.URN}
+		sayWhereToLook(step, args.Errors, m)
+		reason := errors.New(strings.Join(args.Errors, "; "))
+		if s.Gate.Inside(m) {
+			if d, err := s.disruption(step); err == nil {
+				reboot.Fail(s.Ctx.Context(), d, m, reason)
+			}
+			s.Gate.Fail(m, reason)
+		}
 
 		return false, nil // another try would not do better
 	})

@@ -131,7 +131,16 @@ func (c *Fake) Services(ctx context.Context, address string) (map[string]cluster
 }
 
 func (c *Fake) EtcdMembers(ctx context.Context, address string) ([]cluster.EtcdMember, error) {
-	return ask(ctx, c, address, func(n *Node) []cluster.EtcdMember { return n.Members })
+	type answer struct {
+		members []cluster.EtcdMember
+		blank   bool
+	}
+	a, err := ask(ctx, c, address, func(n *Node) answer { return answer{n.Members, n.Blank} })
+	if a.blank {
+		err = ErrUnreachable // it ends connections with a client certificate that it does not know
+	}
+
+	return a.members, err
 }
 
 func (c *Fake) StaticPods(ctx context.Context, address string) ([]cluster.StaticPod, error) {

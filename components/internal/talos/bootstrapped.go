@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package talos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+)
+
+const (
+	// bootstrapSuffix ends the name of the Stash that is in the state once a cluster was bootstrapped.
+	bootstrapSuffix = "-bootstrap"
+	// stashToken is the type of Pulumi's Stash.
+	stashToken = "pulumi:index:Stash"
+)
+
+// bootstrapMemory remembers whether a cluster was bootstrapped, by this run or an earlier one.
+type bootstrapMemory struct {
+	mu    sync.Mutex
+	known bool
+	was   bool
+}
+
+// set records that the cluster is bootstrapped by now.
+func (b *bootstrapMemory) set() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.known, b.was = true, true
+}
+
+// wasBootstrapped reports whether the cluster was ever bootstrapped. Hooks that run before the bootstrap is
+// registered cannot ask its Stash, so the engine is asked for the stack's last state. A cluster that was adopted
+// was bootstrapped elsewhere.
+func (s *Session) wasBootstrapped(context.Context) (bool, error) {
+	if s.adopted() {
+		return true, nil
+	}
+	s.bootstrapped.mu.Lock()
+	defer s.bootstrapped.mu.Unlock()
+	if s.bootstrapped.known {
+		return s.bootstrapped.was, nil
+	}
+	was, err := inState(s.Ctx, stashToken, s.Name+bootstrapSuffix)
+	if err == nil {
+		s.bootstrapped.known, s.bootstrapped.was = true, was
+	}
+
+	return was, err
+}
+
+// inState reports whether the stack's last state has a resource of that type and name.
+func inState(ctx *pulumi.Context, token, name string) (bool, error) {
+	var errs []error
+	// Backends in files that are older than projects know the short name only.
+	for _, stack := range []string{ctx.Organization() + "/" + ctx.Project() + "/" + ctx.Stack(), ctx.Stack()} {
+		var state struct {
+			Outputs map[string]struct {
+				Type string `pulumi:"type"`
+			} `pulumi:"outputs"`
+		}
+		err := ctx.Invoke("pulumi:pulumi:readStackResourceOutputs", pulumi.Map{"stackName": pulumi.String(stack)}, &state)
+		if err != nil {
+			errs = append(errs, err)
+
+			continue
+		}
+		for urn, r := range state.Outputs {
+			if r.Type == token && strings.HasSuffix(urn, token+"::"+name) {
+				return true, nil
+			}
+		}
+
+		return false, nil
+	}
+
+	return false, fmt.Errorf("reading the stack's last state: %w", errors.Join(errs...))
+}
