@@ -10,7 +10,10 @@ if [[ -n $unformatted ]]; then
 	echo "$unformatted" >&2
 	status=1
 fi
-for module in . lab tests/goldens/*/; do (cd "$module" && go vet ./...) || status=1; done
+for module in . lab tests/goldens/*/ examples/*/; do
+	[[ -f $module/go.mod ]] || continue
+	(cd "$module" && go vet ./...) || status=1
+done
 for module in . lab; do
 	(cd "$module" && "$root/bin/golangci-lint" run --config "$root/.golangci.yml" ./...) || status=1
 done
