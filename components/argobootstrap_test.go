@@ -19,6 +19,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/internal/gitops"
 	"github.com/talos-proxmox/talos-proxmox/internal/pulumitest"
 	"github.com/talos-proxmox/talos-proxmox/internal/rules"
+	"github.com/talos-proxmox/talos-proxmox/internal/versions"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -60,7 +61,7 @@ func TestArgoBootstrapByChart(t *testing.T) {
 		require.True(t, ok)
 		assert.Equal(t, "kubernetes:helm.sh/v3:Release", release.TypeToken)
 		assert.Equal(t, "argo-cd", release.Inputs["chart"].StringValue())
-		assert.Equal(t, gitops.ArgoChartVersion, release.Inputs["version"].StringValue())
+		assert.Equal(t, versions.ArgoChart, release.Inputs["version"].StringValue())
 		assert.Equal(t, "argocd", release.Inputs["name"].StringValue())
 		assert.Equal(t, "argocd", release.Inputs["namespace"].StringValue())
 		assert.JSONEq(t, fmt.Sprintf(`{"repo":%q}`, gitops.ArgoChartRepository), jsonOf(t, m, "argo-release", "repositoryOpts"))
@@ -246,7 +247,7 @@ func TestArgoDayZero(t *testing.T) {
 
 	chart := with.Manifests.Charts["argocd"]
 	assert.Equal(t, "argo-cd", *chart.Name)
-	assert.Equal(t, gitops.ArgoChartVersion, *chart.Version)
+	assert.Equal(t, versions.ArgoChart, *chart.Version)
 	assert.Equal(t, "argocd", *chart.Namespace)
 	assert.Contains(t, string(*chart.Values), "knownHosts: |\n      git.example.com ssh-ed25519 AAAA\n")
 	sync := with.Manifests.Inline["argocd-sync"]

@@ -20,6 +20,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/internal/gitops"
 	"github.com/talos-proxmox/talos-proxmox/internal/manifests"
 	"github.com/talos-proxmox/talos-proxmox/internal/pulumitest"
+	"github.com/talos-proxmox/talos-proxmox/internal/versions"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -70,7 +71,7 @@ func TestMissingGitOpsChartIsToldBeforeAnythingIsRegistered(t *testing.T) {
 	cfg := spec.Config{Cluster: spec.Cluster{Name: spec.Ptr("test")}, GitOps: sshGitOps()}
 	cfg.GitOps.Provider = spec.Ptr("flux")
 	assert.ErrorContains(t, gitops.CheckChart(context.Background(), cfg, manifests.Cache{Dir: t.TempDir()}),
-		"gitops.chart: chart flux2 "+gitops.FluxChartVersion+" of https://fluxcd-community.github.io/helm-charts is not in the cache: run `make charts`")
+		"gitops.chart: chart flux2 "+versions.FluxChart+" of https://fluxcd-community.github.io/helm-charts is not in the cache: run `make charts`")
 
 	cfg.GitOps.Provider = spec.Ptr("none")
 	assert.NoError(t, gitops.CheckChart(context.Background(), cfg, manifests.Cache{}))
@@ -93,7 +94,7 @@ func TestGitOpsChartForAnotherKubernetesIsRefused(t *testing.T) {
 		return os.ReadFile(path)
 	}
 	assert.EqualError(t, gitops.CheckChart(context.Background(), cfg, charts),
-		"gitops.chart: flux2 "+gitops.FluxChartVersion+": the chart wants Kubernetes >=1.34.0-0, and the cluster has v1.33.2: "+
+		"gitops.chart: flux2 "+versions.FluxChart+": the chart wants Kubernetes >=1.34.0-0, and the cluster has v1.33.2: "+
 			"choose a version of the chart that fits, or another kubernetes.version")
 	cfg.Kubernetes.Version = spec.Ptr("v1.34.0")
 	assert.NoError(t, gitops.CheckChart(context.Background(), cfg, charts))

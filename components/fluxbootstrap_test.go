@@ -21,6 +21,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/components"
 	"github.com/talos-proxmox/talos-proxmox/internal/gitops"
 	"github.com/talos-proxmox/talos-proxmox/internal/pulumitest"
+	"github.com/talos-proxmox/talos-proxmox/internal/versions"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -88,7 +89,7 @@ func TestFluxBootstrapByChart(t *testing.T) {
 		require.True(t, ok)
 		assert.Equal(t, "kubernetes:helm.sh/v3:Release", release.TypeToken)
 		assert.Equal(t, "flux2", release.Inputs["chart"].StringValue())
-		assert.Equal(t, gitops.FluxChartVersion, release.Inputs["version"].StringValue())
+		assert.Equal(t, versions.FluxChart, release.Inputs["version"].StringValue())
 		assert.JSONEq(t, fmt.Sprintf(`{"repo":%q}`, gitops.FluxChartRepository), jsonOf(t, m, "flux-release", "repositoryOpts"))
 		assert.JSONEq(t, `{
 			"url": "ssh://git@git.example.com/lab/demo.git", "interval": "1m0s", "ref": {"branch": "main"},
@@ -212,7 +213,7 @@ func TestFluxBootstrapByOperator(t *testing.T) {
 
 	release, _ := m.Get("flux-release")
 	assert.Equal(t, gitops.FluxOperatorRepository+"/flux-operator", release.Inputs["chart"].StringValue())
-	assert.Equal(t, gitops.FluxOperatorVersion, release.Inputs["version"].StringValue())
+	assert.Equal(t, versions.FluxOperator, release.Inputs["version"].StringValue())
 	instance := jsonOf(t, m, "flux-instance", "spec")
 	var s struct {
 		Distribution, Sync map[string]any

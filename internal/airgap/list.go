@@ -18,6 +18,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/internal/image"
 	"github.com/talos-proxmox/talos-proxmox/internal/machineconfig"
 	"github.com/talos-proxmox/talos-proxmox/internal/manifests"
+	"github.com/talos-proxmox/talos-proxmox/internal/versions"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -154,18 +155,18 @@ func (l *lister) nodes() error {
 
 // node adds one node's images.
 func (l *lister) node(n spec.NamedNode, config *v1alpha1.Config) {
-	own, exact := imagesOf(spec.Or(l.cfg.Talos.Version, ""))
+	own, exact := versions.ImagesOf(spec.Or(l.cfg.Talos.Version, ""))
 	if !exact {
 		l.noteOnce("the images that Talos %s brings itself (etcd, CoreDNS, flannel, pause) are those of %s: "+
 			"compare with `talosctl image default`",
-			spec.Or(l.cfg.Talos.Version, ""), own.talos)
+			spec.Or(l.cfg.Talos.Version, ""), own.Talos)
 	}
-	l.image(Node, own.pause, "sandbox of every pod")
+	l.image(Node, own.Pause, "sandbox of every pod")
 	if k := config.MachineConfig.MachineKubelet; k != nil {
 		l.image(Node, k.KubeletImage, "kubelet")
 	}
 	if spec.Or(l.cfg.CNI.Name, "flannel") == "flannel" {
-		l.image(Node, own.flannel, "pod network")
+		l.image(Node, own.Flannel, "pod network")
 	}
 	c := config.ClusterConfig
 	if !n.IsControlPlane() {
@@ -180,13 +181,13 @@ func (l *lister) node(n spec.NamedNode, config *v1alpha1.Config) {
 	l.image(Node, c.APIServerConfig.ContainerImage, "API server")
 	l.image(Node, c.ControllerManagerConfig.ContainerImage, "controller manager")
 	l.image(Node, c.SchedulerConfig.ContainerImage, "scheduler")
-	l.image(Node, cmp.Or(c.EtcdConfig.ContainerImage, own.etcd), "etcd")
+	l.image(Node, cmp.Or(c.EtcdConfig.ContainerImage, own.Etcd), "etcd")
 	if !spec.Or(c.ProxyConfig.Disabled, false) {
 		l.image(Node, c.ProxyConfig.ContainerImage, "kube-proxy")
 	}
 	dns := spec.Or(c.CoreDNSConfig, v1alpha1.CoreDNS{})
 	if !spec.Or(dns.CoreDNSDisabled, false) {
-		l.image(Node, cmp.Or(dns.CoreDNSImage, own.coreDNS), "CoreDNS")
+		l.image(Node, cmp.Or(dns.CoreDNSImage, own.CoreDNS), "CoreDNS")
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/talos-proxmox/talos-proxmox/internal/versions"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -26,20 +27,12 @@ const (
 const (
 	// FluxChartRepository holds Flux's community chart.
 	FluxChartRepository = "https://fluxcd-community.github.io/helm-charts"
-	// FluxChartVersion is the version of the community chart (Flux v2.8) when none is asked for.
-	FluxChartVersion = "2.18.2"
 	// FluxOperatorRepository holds the Flux operator's chart.
 	FluxOperatorRepository = "oci://ghcr.io/controlplaneio-fluxcd/charts"
-	// FluxOperatorVersion is the version of the operator's chart when none is asked for.
-	FluxOperatorVersion = "0.58.1"
-	// FluxVersion is the Flux that the operator installs when none is asked for.
-	FluxVersion = "2.x"
 	// FluxRegistry holds the controllers' images.
 	FluxRegistry = "ghcr.io/fluxcd"
 	// ArgoChartRepository holds Argo CD's chart.
 	ArgoChartRepository = "https://argoproj.github.io/argo-helm"
-	// ArgoChartVersion is the version of the chart (Argo CD v3.4) when none is asked for.
-	ArgoChartVersion = "10.1.1"
 )
 
 // The names of the Helm releases; the names of what a chart makes begin with them.
@@ -59,16 +52,16 @@ func WithDefaults(clusterName string, g spec.GitOps) spec.GitOps {
 	}
 	switch {
 	case spec.Or(g.Provider, None) == ArgoCD:
-		set(&g.Chart.Version, ArgoChartVersion)
+		set(&g.Chart.Version, versions.ArgoChart)
 	case IsOperator(g):
 		set(&g.Chart.Repository, FluxOperatorRepository)
 		set(&g.Chart.Name, "flux-operator")
-		set(&g.Chart.Version, FluxOperatorVersion)
-		set(&g.Version, FluxVersion)
+		set(&g.Chart.Version, versions.FluxOperator)
+		set(&g.Version, versions.Flux)
 	case spec.Or(g.Provider, None) == Flux:
 		set(&g.Chart.Repository, FluxChartRepository)
 		set(&g.Chart.Name, "flux2")
-		set(&g.Chart.Version, FluxChartVersion)
+		set(&g.Chart.Version, versions.FluxChart)
 	}
 
 	return g

@@ -4,7 +4,6 @@
 package image
 
 import (
-	"embed"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,46 +14,13 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// extensionFiles are the official extensions of each Talos minor: one name a line, followed by the
-// patch release that brought it where that is not the first.
-//
-//go:embed extensions/*.txt
-var extensionFiles embed.FS
-
 // owner of the official extensions.
 const owner = "siderolabs/"
-
-// Extensions are the official system extensions of a Talos version, without their owner; false when
-// that minor is not known.
-func Extensions(talosVersion string) ([]string, bool) {
-	version, err := versions.ParseTalos(talosVersion)
-	if err != nil {
-		return nil, false
-	}
-	text, err := extensionFiles.ReadFile("extensions/" + versions.MinorOf(version.String()) + ".txt")
-	if err != nil {
-		return nil, false
-	}
-
-	var names []string
-	for line := range strings.Lines(string(text)) {
-		name, since, later := strings.Cut(strings.TrimSpace(line), " ")
-		if later {
-			first, err := versions.ParseTalos(since)
-			if err != nil || version.Compare(first) < 0 {
-				continue
-			}
-		}
-		names = append(names, name)
-	}
-
-	return names, true
-}
 
 // Extension is the official name of an extension given in full ("siderolabs/lldpd") or short
 // ("lldpd", "lldp"), checked against what that Talos version has.
 func Extension(name, talosVersion string) (string, error) {
-	known, ok := Extensions(talosVersion)
+	known, ok := versions.Extensions(talosVersion)
 	if !ok {
 		return "", fmt.Errorf("the extensions of Talos %s are not known", talosVersion)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/image"
+	"github.com/talos-proxmox/talos-proxmox/internal/versions"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -133,8 +134,8 @@ func TestExtensionNames(t *testing.T) {
 func TestExtensionTables(t *testing.T) {
 	t.Parallel()
 
-	for _, minor := range []string{"v1.10.0", "v1.11.0", "v1.12.0", "v1.13.0"} {
-		names, ok := image.Extensions(minor)
+	for _, minor := range []string{"v1.10.0", "v1.11.0", "v1.12.0", "v1.13.0", "v1.14.0"} {
+		names, ok := versions.Extensions(minor)
 		require.True(t, ok, minor)
 		assert.IsIncreasing(t, names, minor)
 		assert.Contains(t, names, "qemu-guest-agent")

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/siderolabs/talos/pkg/machinery/config"
+	"github.com/siderolabs/talos/pkg/machinery/config/types/k8s"
 	"github.com/siderolabs/talos/pkg/machinery/config/types/meta"
 	"github.com/siderolabs/talos/pkg/machinery/config/types/v1alpha1"
 
@@ -28,22 +30,22 @@ func args(flags map[string]string) meta.Args {
 	return out
 }
 
-// flagsLeftOut says which flags Talos would not pass on: since 1.13 it leaves out one whose text is empty.
-// (pkg/argsbuilder. Lists, where an empty text could stand, are read since 1.13.6 only.)
-func flagsLeftOut(cfg spec.Config, main *v1alpha1.Config) []string {
+// leftOut is a problem with a flag, and the document that has it.
+type leftOut struct{ document, message string }
+
+// flagsLeftOut returns the flags that Talos would not pass on: newer releases leave out one whose text
+// is empty. (pkg/argsbuilder.)
+func flagsLeftOut(cfg spec.Config, provider config.Provider, main *v1alpha1.Config) []leftOut {
 	talos, err := versions.ParseTalos(spec.Or(cfg.Talos.Version, ""))
-	since := versions.Contract{Major: 1, Minor: 13}
-	if err != nil || since.NewerThan(talos.Contract()) {
+	if err != nil || !talos.LeavesOutEmptyFlags() {
 		return nil
 	}
-	var found []string
-	components := componentFlags(main)
-	for _, component := range sortedKeys(components) {
-		flags := components[component].ToMap()
-		for _, name := range sortedKeys(flags) {
-			if strings.Join(flags[name], "") == "" {
-				found = append(found, fmt.Sprintf("%s.extraArgs.%s: Talos leaves out a flag without a text since %s: give it one, "+
-					"or leave it out", component, name, since))
+	var found []leftOut
+	for _, c := range componentFlags(provider, main) {
+		for _, name := range sortedKeys(c.flags) {
+			if strings.Join(c.flags[name], "") == "" {
+				found = append(found, leftOut{c.document, fmt.Sprintf("%sextraArgs.%s: Talos leaves out a flag without a text since %s: "+
+					"give it one, or leave it out", c.path, name, versions.EmptyFlagsLeftOutSince)})
 			}
 		}
 	}
@@ -51,31 +53,32 @@ func flagsLeftOut(cfg spec.Config, main *v1alpha1.Config) []string {
 	return found
 }
 
-// componentFlags are the flags that a configuration has, by component.
-func componentFlags(main *v1alpha1.Config) map[string]meta.Args {
-	flags := map[string]meta.Args{}
-	if m := main.MachineConfig; m != nil && m.MachineKubelet != nil {
-		flags["machine.kubelet"] = m.MachineKubelet.KubeletExtraArgs
+// component is a component's flags, the document that has them, and their place in it.
+type component struct {
+	document, path string
+	flags          map[string][]string
+}
+
+// componentFlags returns the flags of every component, wherever they stand.
+func componentFlags(provider config.Provider, main *v1alpha1.Config) []component {
+	var found []component
+	add := func(kind, path string, flags map[string][]string) {
+		if provider.Has(kind) {
+			found = append(found, component{document: kind, flags: flags})
+		} else {
+			found = append(found, component{document: machineDocument, path: path + ".", flags: flags})
+		}
 	}
-	c := main.ClusterConfig
-	if c == nil {
-		return flags
+	add(k8s.KubeAPIServerConfig, "cluster.apiServer", provider.K8sAPIServerConfig().ExtraArgs())
+	add(k8s.KubeControllerManagerConfig, "cluster.controllerManager", provider.K8sControllerManagerConfig().ExtraArgs())
+	if main.ClusterConfig != nil && main.ClusterConfig.EtcdConfig != nil {
+		add("", "cluster.etcd", main.ClusterConfig.EtcdConfig.EtcdExtraArgs.ToMap())
 	}
-	if c.APIServerConfig != nil {
-		flags["cluster.apiServer"] = c.APIServerConfig.ExtraArgsConfig
-	}
-	if c.ControllerManagerConfig != nil {
-		flags["cluster.controllerManager"] = c.ControllerManagerConfig.ExtraArgsConfig
-	}
-	if c.SchedulerConfig != nil {
-		flags["cluster.scheduler"] = c.SchedulerConfig.ExtraArgsConfig
-	}
-	if c.ProxyConfig != nil {
-		flags["cluster.proxy"] = c.ProxyConfig.ExtraArgsConfig
-	}
-	if c.EtcdConfig != nil {
-		flags["cluster.etcd"] = c.EtcdConfig.EtcdExtraArgs
+	add(k8s.KubeProxyConfig, "cluster.proxy", provider.K8sProxyConfig().ExtraArgs())
+	add(k8s.KubeSchedulerConfig, "cluster.scheduler", provider.K8sSchedulerConfig().ExtraArgs())
+	if kubelet := provider.K8sKubeletConfig(); kubelet != nil {
+		add(k8s.KubeletConfig, "machine.kubelet", kubelet.ExtraArgs())
 	}
 
-	return flags
+	return found
 }

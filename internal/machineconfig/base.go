@@ -6,7 +6,6 @@ package machineconfig
 import (
 	"fmt"
 
-	"github.com/siderolabs/talos/pkg/machinery/config"
 	"github.com/siderolabs/talos/pkg/machinery/config/generate"
 	"github.com/siderolabs/talos/pkg/machinery/config/machine"
 	"github.com/siderolabs/talos/pkg/machinery/config/types/v1alpha1"
@@ -64,7 +63,7 @@ func (r *builder) options() []generate.Option {
 	}
 
 	return []generate.Option{
-		generate.WithVersionContract(&config.VersionContract{Major: r.contract.Major, Minor: r.contract.Minor}),
+		generate.WithVersionContract(r.contract.Sections()),
 		generate.WithSecretsBundle(r.bundle),
 		generate.WithInstallDisk(spec.Or(r.node.InstallDisk, "")),
 		generate.WithInstallImage(r.in.installer(r.node.Name)),

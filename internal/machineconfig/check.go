@@ -100,8 +100,10 @@ func ThrowAwaySecrets() (*secrets.Bundle, error) {
 	}
 
 	return &secrets.Bundle{
-		Clock:   secrets.NewFixedClock(now),
-		Cluster: &secrets.Cluster{ID: "throw-away", Secret: "throw-away"},
+		Clock: secrets.NewFixedClock(now),
+		Cluster: &secrets.Cluster{
+			ID: "throw-away", Secret: "YWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWE=",
+		},
 		Secrets: &secrets.Secrets{
 			BootstrapToken:            "aaaaaa.aaaaaaaaaaaaaaaa",
 			SecretboxEncryptionSecret: "YWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWE=",

@@ -11,6 +11,7 @@ import (
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
 	"github.com/talos-proxmox/talos-proxmox/internal/machineconfig"
+	"github.com/talos-proxmox/talos-proxmox/internal/versions"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -112,7 +113,7 @@ func TestCheckBlamesThePatch(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			in := input(cluster(or(c.talos, "v1.12.4"), or(c.kubernetes, "v1.35.0"), c.change))
-			in.ReadFile = nodePatch
+			in.ReadFile = nodePatch(versions.Oldest)
 			assert.Equal(t, c.want, problems(in))
 		})
 	}

@@ -27,24 +27,35 @@ var releases = []struct{ contract, talos, kubernetes string }{
 	{"v1.11", "v1.11.6", "v1.34.2"},
 	{"v1.12", "v1.12.4", "v1.35.0"},
 	{"v1.13", "v1.13.0", "v1.36.0"},
+	{"v1.14", "v1.14.1", "v1.37.1"},
 }
 
-// nodePatch is the file that every node's own patch is read from.
-func nodePatch(path string) ([]byte, error) {
-	if path != "patches/node.yaml" {
-		return nil, fmt.Errorf("open %s: %w", path, os.ErrNotExist)
+// nodePatch returns a reader of the file that every node's own patch is in, in the contract's form.
+func nodePatch(c versions.Contract) func(path string) ([]byte, error) {
+	text := "machine:\n  nodeAnnotations:\n    example.com/patched: \"true\"\n"
+	if c.KubernetesDocuments() {
+		text = "apiVersion: v1alpha1\nkind: KubeNodeConfig\nannotations:\n  example.com/patched: \"true\"\n"
 	}
 
-	return []byte("machine:\n  nodeAnnotations:\n    example.com/patched: \"true\"\n"), nil
+	return func(path string) ([]byte, error) {
+		if path != "patches/node.yaml" {
+			return nil, fmt.Errorf("open %s: %w", path, os.ErrNotExist)
+		}
+
+		return []byte(text), nil
+	}
 }
 
 // goldenInput is the input of a golden file.
-func goldenInput(talos, kubernetes string, all bool) machineconfig.Input {
+func goldenInput(t *testing.T, talos, kubernetes string, all bool) machineconfig.Input {
+	t.Helper()
 	if !all {
 		return input(cluster(talos, kubernetes))
 	}
 	in := input(cluster(talos, kubernetes, everything))
-	in.ReadFile = nodePatch
+	version, err := versions.ParseTalos(talos)
+	require.NoError(t, err)
+	in.ReadFile = nodePatch(version.Contract())
 	in.Manifests = []machineconfig.Manifest{
 		{Name: "first", Contents: "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: first\n"},
 		{Name: "second", Contents: "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: second\n"},
@@ -61,7 +72,7 @@ func TestGolden(t *testing.T) {
 				path := filepath.Join("testdata", release.contract, role+"-"+name+".yaml")
 				t.Run(path, func(t *testing.T) {
 					t.Parallel()
-					compare(t, path, render(t, goldenInput(release.talos, release.kubernetes, all), node))
+					compare(t, path, render(t, goldenInput(t, release.talos, release.kubernetes, all), node))
 				})
 			}
 		}
@@ -88,7 +99,7 @@ func TestEveryGoldenIsValid(t *testing.T) {
 	for _, release := range releases {
 		for _, all := range []bool{false, true} {
 			var l check.List
-			machineconfig.Check(goldenInput(release.talos, release.kubernetes, all), &l)
+			machineconfig.Check(goldenInput(t, release.talos, release.kubernetes, all), &l)
 			assert.NoError(t, l.Err(release.contract))
 		}
 	}
@@ -107,7 +118,7 @@ func TestNewestContractHasGoldens(t *testing.T) {
 func TestRenderingIsDeterministic(t *testing.T) {
 	t.Parallel()
 	for _, release := range releases {
-		in := goldenInput(release.talos, release.kubernetes, true)
+		in := goldenInput(t, release.talos, release.kubernetes, true)
 		first := render(t, in, "cp-1")
 		for range 20 {
 			require.Equal(t, first, render(t, in, "cp-1"))

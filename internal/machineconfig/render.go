@@ -81,7 +81,7 @@ func build(in Input, name string, b *secrets.Bundle) (config.Provider, error) {
 	r.machine, r.cluster = base.MachineConfig, base.ClusterConfig
 	for _, add := range []func() error{
 		r.addHostname, r.addNetwork, r.addKubelet, r.addNodeMeta, r.addSystem, r.addGPU, r.addVolumes,
-		r.addDisks, r.addRegistries, r.addTrust, r.addLogging, r.addKubernetes,
+		r.addDisks, r.addRegistries, r.addTrust, r.addLogging, r.addKubernetes, r.moveToDocuments,
 	} {
 		if err := add(); err != nil {
 			return nil, err

@@ -4,6 +4,7 @@
 package machineconfig_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/siderolabs/talos/pkg/machinery/config"
@@ -13,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/machineconfig"
+	"github.com/talos-proxmox/talos-proxmox/internal/versions"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -27,7 +29,7 @@ func rendered(t *testing.T, node string, change ...func(*spec.Config)) config.Pr
 func renderedAs(t *testing.T, talos, node string, change ...func(*spec.Config)) config.Provider {
 	t.Helper()
 	in := input(cluster(talos, "v1.33.0", change...))
-	in.ReadFile = nodePatch
+	in.ReadFile = nodePatch(versions.Oldest)
 	provider, err := configloader.NewFromBytes([]byte(render(t, in, node)))
 	require.NoError(t, err)
 
@@ -251,8 +253,9 @@ func TestRenderSaysWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	_, err := machineconfig.Render(input(cluster("v1.12.4", "v1.35.0")), "gone", fixedSecrets())
 	assert.EqualError(t, err, `rendering the configuration of node "gone": there is no node of that name`)
-	_, err = machineconfig.Render(input(cluster("v1.14.0", "v1.35.0")), "cp-1", fixedSecrets())
-	assert.EqualError(t, err, `rendering the configuration of node "cp-1": Talos v1.14 is not supported: use a version from v1.10 to v1.13`)
+	_, err = machineconfig.Render(input(cluster("v1.99.0", "v1.35.0")), "cp-1", fixedSecrets())
+	assert.EqualError(t, err, fmt.Sprintf(`rendering the configuration of node "cp-1": Talos v1.99 is not supported: use a version from %s to %s`,
+		versions.Oldest, versions.Newest))
 }
 
 func TestFlagsWithoutTextStayOnTheCommandLine(t *testing.T) {

@@ -5,11 +5,13 @@ package machineconfig
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/siderolabs/talos/pkg/machinery/config"
 	document "github.com/siderolabs/talos/pkg/machinery/config/config"
 	"github.com/siderolabs/talos/pkg/machinery/config/container"
+	"github.com/siderolabs/talos/pkg/machinery/config/types/k8s"
 	"github.com/siderolabs/talos/pkg/machinery/config/types/network"
 	"github.com/siderolabs/talos/pkg/machinery/config/types/v1alpha1"
 
@@ -74,8 +76,18 @@ func refusals(cfg spec.Config, node spec.NamedNode, provider config.Provider) []
 			report(documentName(doc), "a shared address is for control planes only")
 		}
 	}
-	report(machineDocument, ownRules(node, main)...)
-	report(machineDocument, flagsLeftOut(cfg, main)...)
+	report(machineDocument, ownRules(node, provider, main)...)
+	for _, f := range flagsLeftOut(cfg, provider, main) {
+		report(f.document, f.message)
+	}
+	if len(found) > 0 {
+		return found
+	}
+	// Only documents that stand each by itself can be judged together.
+	_, err = provider.ValidateAsClient(m)
+	for _, message := range flatten(err) {
+		found = append(found, "the documents together: "+message)
+	}
 
 	return found
 }
@@ -92,16 +104,14 @@ func documentName(doc document.Document) string {
 // runtimeSettings is the one file outside /var that Talos lets one create: the container runtime's.
 const runtimeSettings = "/etc/cri/conf.d/20-customization.part"
 
-// ownRules are what Talos finds out only while it runs, or not at all.
-func ownRules(node spec.NamedNode, main *v1alpha1.Config) []string {
+// ownRules returns what Talos finds out only while it runs, or not at all.
+func ownRules(node spec.NamedNode, provider config.Provider, main *v1alpha1.Config) []string {
 	var found []string
 	if want := nodeType(node); main.MachineConfig.MachineType != want {
 		found = append(found, fmt.Sprintf("machine.type must stay %s", want))
 	}
-	if c := main.ClusterConfig; node.IsControlPlane() && c != nil &&
-		c.ClusterSecretboxEncryptionSecret == "" && c.ClusterAESCBCEncryptionSecret == "" {
-		found = append(found, "secrets in etcd would not be encrypted: "+
-			"keep cluster.secretboxEncryptionSecret or cluster.aescbcEncryptionSecret")
+	if node.IsControlPlane() {
+		found = append(found, unencrypted(provider, main)...)
 	}
 	for _, f := range main.MachineConfig.MachineFiles {
 		if f.FileOp == "create" && !strings.HasPrefix(f.FilePath, "/var/") && f.FilePath != runtimeSettings {
@@ -109,14 +119,44 @@ func ownRules(node spec.NamedNode, main *v1alpha1.Config) []string {
 		}
 	}
 	if !node.IsControlPlane() {
-		for _, label := range sortedKeys(main.MachineConfig.MachineNodeLabels) {
+		path, labels := "machine.nodeLabels", main.MachineConfig.MachineNodeLabels
+		if provider.Has(k8s.KubeNodeConfig) {
+			path, labels = k8s.KubeNodeConfig+".labels", provider.K8sNodeConfig().Labels()
+		}
+		for _, label := range sortedKeys(labels) {
 			if scope.ReservedLabel(label) {
-				found = append(found, fmt.Sprintf("machine.nodeLabels: Kubernetes lets no worker give itself the label %s", label))
+				found = append(found, fmt.Sprintf("%s: Kubernetes lets no worker give itself the label %s", path, label))
 			}
 		}
 	}
 
 	return found
+}
+
+// unencrypted returns a problem when nothing encrypts the secrets in etcd.
+func unencrypted(provider config.Provider, main *v1alpha1.Config) []string {
+	if doc := provider.K8sEtcdEncryptionConfig(); doc != nil {
+		resources, _ := doc.EtcdEncryptionConfig()["resources"].([]any)
+		for _, r := range resources {
+			resource, _ := r.(map[string]any)
+			names, _ := resource["resources"].([]any)
+			providers, _ := resource["providers"].([]any)
+			if !slices.Contains(names, any("secrets")) || len(providers) == 0 {
+				continue
+			}
+			if first, _ := providers[0].(map[string]any); first["identity"] == nil {
+				return nil
+			}
+		}
+
+		return []string{"secrets in etcd would not be encrypted: keep the first provider of KubeEtcdEncryptionConfig for secrets"}
+	}
+	if c := main.ClusterConfig; c != nil && c.ClusterSecretboxEncryptionSecret == "" && c.ClusterAESCBCEncryptionSecret == "" {
+		return []string{"secrets in etcd would not be encrypted: " +
+			"keep cluster.secretboxEncryptionSecret or cluster.aescbcEncryptionSecret"}
+	}
+
+	return nil
 }
 
 // nodeType is the node's role in Talos's words.
@@ -134,28 +174,9 @@ func tooNew(cfg spec.Config, doc document.Document) string {
 	if err != nil {
 		return ""
 	}
-	if since := introduced(doc.Kind()); since.NewerThan(talos.Contract()) {
+	if since := versions.Introduced(doc.Kind()); since.NewerThan(talos.Contract()) {
 		return fmt.Sprintf("Talos knows this kind since %s, but the cluster runs %s", since, talos)
 	}
 
 	return ""
-}
-
-// introduced is the Talos version that brought a kind of document; the oldest one for all that are
-// as old.
-func introduced(kind string) versions.Contract {
-	switch kind {
-	case "BlackholeRouteConfig", "EnvironmentConfig", "ExternalVolumeConfig", "ImageVerificationConfig", "KubeSpanConfig",
-		"RoutingRuleConfig", "TCPProbeConfig", "VRFConfig":
-		return versions.Contract{Major: 1, Minor: 13}
-	case "HostnameConfig", "LinkConfig", "LinkAliasConfig", "DummyLinkConfig", "BondConfig", "BridgeConfig",
-		"VLANConfig", "WireguardConfig", "DHCPv4Config", "DHCPv6Config", "Layer2VIPConfig", "HCloudVIPConfig",
-		"ResolverConfig", "StaticHostConfig", "TimeSyncConfig", "OOMConfig", "RegistryMirrorConfig",
-		"RegistryAuthConfig", "RegistryTLSConfig":
-		return versions.Contract{Major: 1, Minor: 12}
-	case "RawVolumeConfig", "SwapVolumeConfig", "ExistingVolumeConfig", "ZswapConfig":
-		return versions.Contract{Major: 1, Minor: 11}
-	default:
-		return versions.Oldest
-	}
 }

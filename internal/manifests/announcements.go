@@ -8,8 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/Masterminds/semver/v3"
-
+	"github.com/talos-proxmox/talos-proxmox/internal/versions"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -23,7 +22,7 @@ func announcements(cfg spec.Config, settings spec.Cilium) string {
 		b.WriteString(l2Policy(*settings.L2))
 	}
 	if settings.BGP != nil {
-		b.WriteString(bgp(grownUp(cfg), *settings.BGP))
+		b.WriteString(bgp(versions.CiliumAPIVersion(*CiliumChart(cfg).Version), *settings.BGP))
 	}
 
 	return b.String()
@@ -40,18 +39,9 @@ func pool(cfg spec.Config, name string, p spec.CiliumPool) string {
 	}
 
 	return mustYAML(object{
-		"apiVersion": grownUp(cfg), "kind": "CiliumLoadBalancerIPPool",
+		"apiVersion": versions.CiliumAPIVersion(*CiliumChart(cfg).Version), "kind": "CiliumLoadBalancerIPPool",
 		"metadata": object{"name": name}, "spec": object{"blocks": list{block}},
 	})
-}
-
-// grownUp is the API version of pools and BGP, which left their alpha with Cilium 1.18.
-func grownUp(cfg spec.Config) string {
-	if v, err := semver.NewVersion(*CiliumChart(cfg).Version); err == nil && (v.Major() < 1 || v.Major() == 1 && v.Minor() < 18) {
-		return "cilium.io/v2alpha1"
-	}
-
-	return "cilium.io/v2"
 }
 
 // l2Policy announces addresses on layer 2.

@@ -9,16 +9,13 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/talos-proxmox/talos-proxmox/internal/versions"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
 const (
-	// CiliumRepository, CiliumVersion and CiliumCLIImage are used where the stack names no other.
+	// CiliumRepository holds Cilium's chart where the stack names no other.
 	CiliumRepository = "https://helm.cilium.io"
-	// CiliumVersion is the default chart's version.
-	CiliumVersion = "1.18.4"
-	// CiliumCLIImage is the install Job's default image.
-	CiliumCLIImage = "quay.io/cilium/cilium-cli:v0.18.7"
 
 	// ciliumNamespace is where Cilium runs; Talos exempts it from pod security.
 	ciliumNamespace = "kube-system"
@@ -34,7 +31,7 @@ func CiliumChart(cfg spec.Config) spec.Chart {
 		ch.Name = spec.Ptr("cilium")
 	}
 	if ch.Version == nil {
-		ch.Version = spec.Ptr(CiliumVersion)
+		ch.Version = spec.Ptr(versions.CiliumChart)
 	}
 
 	return ch

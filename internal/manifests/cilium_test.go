@@ -21,6 +21,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/internal/cluster"
 	"github.com/talos-proxmox/talos-proxmox/internal/kubeapply"
 	"github.com/talos-proxmox/talos-proxmox/internal/manifests"
+	"github.com/talos-proxmox/talos-proxmox/internal/versions"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -212,7 +213,7 @@ func TestCiliumJob(t *testing.T) {
 	objects := documents(t, all[0].Contents)
 	job := at(find(t, objects, "Job", "cilium-install"), "spec", "template", "spec")
 	assert.Equal(t, true, at(job, "hostNetwork"))
-	assert.Equal(t, manifests.CiliumCLIImage, at(at(job, "containers").([]any)[0], "image"))
+	assert.Equal(t, versions.CiliumCLIImage, at(at(job, "containers").([]any)[0], "image"))
 	container := at(job, "containers").([]any)[0]
 	arguments := []any{"--version", "v1.18.4", "--namespace", "kube-system", "--values", "/values/values.yaml"}
 	assert.Equal(t, append([]any{"cilium", "install"}, arguments...), at(container, "command"))

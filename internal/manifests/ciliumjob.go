@@ -14,6 +14,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/talos-proxmox/talos-proxmox/internal/versions"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -59,7 +60,7 @@ func ciliumJob(cfg spec.Config, settings spec.Cilium, values object) string {
 					"tolerations":        list{object{"operator": "Exists"}},
 					"containers": list{object{
 						"name":    name,
-						"image":   spec.Or(settings.CLIImage, CiliumCLIImage),
+						"image":   spec.Or(settings.CLIImage, versions.CiliumCLIImage),
 						"command": ciliumCommand(cfg, "install"),
 						"env": list{
 							object{"name": "KUBERNETES_SERVICE_HOST", "value": host},

@@ -16,12 +16,13 @@ import (
 
 	"github.com/talos-proxmox/talos-proxmox/internal/machineconfig"
 	"github.com/talos-proxmox/talos-proxmox/internal/manifests"
+	"github.com/talos-proxmox/talos-proxmox/internal/versions"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
 // ciliumModule is where the Go module cache has Cilium's sources, its chart and its definitions.
 var ciliumModule = sync.OnceValues(func() (string, error) {
-	out, err := exec.Command("go", "mod", "download", "-json", "github.com/cilium/cilium@v"+manifests.CiliumVersion).Output()
+	out, err := exec.Command("go", "mod", "download", "-json", "github.com/cilium/cilium@v"+versions.CiliumChart).Output()
 	if err != nil {
 		return "", err
 	}

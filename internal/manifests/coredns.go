@@ -10,11 +10,9 @@ import (
 	"strings"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/machineconfig"
+	"github.com/talos-proxmox/talos-proxmox/internal/versions"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
-
-// CoreDNSImage is the image where the stack names no other: the one of Talos 1.12.
-const CoreDNSImage = "registry.k8s.io/coredns/coredns:v1.13.2"
 
 // coreDNS replaces Talos's CoreDNS where the stack asks for more than Talos can be told. Names,
 // labels and the service's address are Talos's, so that everything finds it.
@@ -38,7 +36,7 @@ func (in Input) coreDNS(context.Context) ([]part, error) {
 		mustYAML(object{
 			"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta("coredns"), "data": object{"Corefile": corefile},
 		}) +
-		coreDNSDeployment(meta("coredns"), spec.Or(dns.Image, CoreDNSImage), spec.Or(dns.Replicas, 2)) +
+		coreDNSDeployment(meta("coredns"), spec.Or(dns.Image, versions.CoreDNSImage), spec.Or(dns.Replicas, 2)) +
 		coreDNSService(meta("kube-dns"), addresses)
 
 	return []part{{name: "coredns", contents: contents}}, nil

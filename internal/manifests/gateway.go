@@ -7,8 +7,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/Masterminds/semver/v3"
-
+	"github.com/talos-proxmox/talos-proxmox/internal/versions"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -66,7 +65,7 @@ func gatewayURLs(cfg spec.Config) ([]string, error) {
 	version := spec.Or(gateway.Version, "")
 	if version == "" {
 		var err error
-		if version, err = gatewayVersion(*CiliumChart(cfg).Version); err != nil {
+		if version, err = versions.GatewayAPI(*CiliumChart(cfg).Version); err != nil {
 			return nil, fmt.Errorf("cni.cilium.gatewayApi.version: %w", err)
 		}
 	}
@@ -79,22 +78,6 @@ func gatewayURLs(cfg spec.Config) ([]string, error) {
 	}
 
 	return urls, nil
-}
-
-// gatewayVersion is the Gateway API's release that fits Cilium's chart.
-func gatewayVersion(chart string) (string, error) {
-	v, err := semver.NewVersion(chart)
-	if err != nil {
-		return "", fmt.Errorf("%q is not a chart version", chart)
-	}
-	switch {
-	case v.Major() == 1 && v.Minor() == 16:
-		return "v1.1.0", nil
-	case v.Major() == 1 && (v.Minor() == 17 || v.Minor() == 18):
-		return "v1.2.0", nil
-	default:
-		return "", fmt.Errorf("say which release of the Gateway API fits Cilium %s", chart)
-	}
 }
 
 // apiServerGateway puts a Gateway in front of the Kubernetes API. TLS goes through, so that clients see

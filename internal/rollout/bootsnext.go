@@ -23,7 +23,7 @@ import (
 func installsSeparately(version string) bool {
 	talos, err := versions.ParseTalos(version)
 
-	return err == nil && !versions.Contract{Major: 1, Minor: 13}.NewerThan(talos.Contract())
+	return err == nil && talos.InstallsSeparately()
 }
 
 // markInstalledImage records on the Node the image that was installed but not booted yet; empty removes the

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+
+	"github.com/siderolabs/talos/pkg/machinery/config"
 )
 
 // Contract is a Talos minor version, seen as the set of configuration forms that it understands. It
@@ -17,7 +19,7 @@ var (
 	// Oldest is the first contract that configurations can be written for.
 	Oldest = Contract{Major: 1, Minor: 10}
 	// Newest is the last contract that configurations can be written for.
-	Newest = Contract{Major: 1, Minor: 13}
+	Newest = Contract{Major: 1, Minor: 14}
 )
 
 var contractForm = regexp.MustCompile(`^v?([0-9]+)\.([0-9]+)$`)
@@ -37,15 +39,15 @@ func ParseContract(text string) (Contract, error) {
 	return Contract{Major: major, Minor: minor}, nil
 }
 
-// String is "v1.12".
+// String returns "v1.12".
 func (c Contract) String() string { return fmt.Sprintf("v%d.%d", c.Major, c.Minor) }
 
-// NewerThan says whether c comes after other.
+// NewerThan reports whether c comes after other.
 func (c Contract) NewerThan(other Contract) bool {
 	return c.Major > other.Major || c.Major == other.Major && c.Minor > other.Minor
 }
 
-// Supported is nil when configurations can be written for c; else the error names the range.
+// Supported returns nil when configurations can be written for c; else the error names the range.
 func (c Contract) Supported() error {
 	if Oldest.NewerThan(c) || c.NewerThan(Newest) {
 		return fmt.Errorf("Talos %s is not supported: use a version from %s to %s", c, Oldest, Newest)
@@ -54,7 +56,7 @@ func (c Contract) Supported() error {
 	return nil
 }
 
-// UnderstoodBy is nil when a node of version t accepts configurations of contract c.
+// UnderstoodBy returns nil when a node of version t accepts configurations of contract c.
 func (c Contract) UnderstoodBy(t Talos) error {
 	if c.NewerThan(t.Contract()) {
 		return fmt.Errorf("contract %s is newer than Talos %s: upgrade every node first, then raise the contract", c, t)
@@ -63,14 +65,36 @@ func (c Contract) UnderstoodBy(t Talos) error {
 	return nil
 }
 
-// NetworkDocuments says whether hostname, links, VIP, resolvers, time servers and hosts are
-// documents of their own (since v1.12); before, they are fields of the machine configuration.
-func (c Contract) NetworkDocuments() bool { return c.NewerThan(Contract{Major: 1, Minor: 11}) }
+// Machinery returns the contract as the machinery knows it, which answers what forms it has.
+func (c Contract) Machinery() *config.VersionContract {
+	return &config.VersionContract{Major: c.Major, Minor: c.Minor}
+}
 
-// RegistryDocuments says whether registry mirrors, credentials and certificates are documents of
-// their own (since v1.12).
-func (c Contract) RegistryDocuments() bool { return c.NewerThan(Contract{Major: 1, Minor: 11}) }
+// Sections returns the newest contract, not newer than c, whose settings of Kubernetes are sections of
+// the machine configuration.
+func (c Contract) Sections() *config.VersionContract {
+	if c.KubernetesDocuments() {
+		return config.TalosVersion1_13
+	}
 
-// VolumeEncryption says whether system volumes are encrypted by VolumeConfig documents (since
-// v1.11); before, by machine.systemDiskEncryption.
-func (c Contract) VolumeEncryption() bool { return c.NewerThan(Contract{Major: 1, Minor: 10}) }
+	return c.Machinery()
+}
+
+// NetworkDocuments reports whether hostname, links, VIP, resolvers, time servers and hosts are
+// documents of their own; else they are fields of the machine configuration.
+func (c Contract) NetworkDocuments() bool { return c.Machinery().MultidocNetworkConfigSupported() }
+
+// RegistryDocuments reports whether registry mirrors, credentials and certificates are documents of
+// their own: since the release that brought those of the network.
+func (c Contract) RegistryDocuments() bool { return c.NetworkDocuments() }
+
+// VolumeEncryption reports whether system volumes are encrypted by VolumeConfig documents; else by
+// machine.systemDiskEncryption.
+func (c Contract) VolumeEncryption() bool { return c.Machinery().VolumeConfigEncryptionSupported() }
+
+// KubernetesDocuments reports whether Kubernetes, the installation, the resolver, the cluster's
+// identity and the kernel's settings are documents of their own; else they are sections of the machine
+// configuration.
+func (c Contract) KubernetesDocuments() bool {
+	return c.Machinery().MultidocKubernetesConfigSupported()
+}

@@ -60,11 +60,15 @@ func TestKubernetesFitsTalos(t *testing.T) {
 		{"v1.34.0", "v1.11.6", ""},
 		{"v1.35.0", "v1.11.6", "Talos v1.11.6 supports Kubernetes v1.29 to v1.34, not v1.35.0"},
 		{"v1.33.2", "v1.10.0", ""},
-		{"v1.33.2", "v1.9.0", "Talos v1.9 is not supported: use a version from v1.10 to v1.13"},
+		{"v1.33.2", "v1.9.0", "Talos v1.9 is not supported: use a version from v1.10 to v1.14"},
 		{"v1.36.0", "v1.13.0", ""},
 		{"v1.31.0", "v1.13.0", ""},
 		{"v1.30.0", "v1.13.0", "Talos v1.13.0 supports Kubernetes v1.31 to v1.36, not v1.30.0"},
-		{"v1.35.0", "v1.14.0", "Talos v1.14 is not supported: use a version from v1.10 to v1.13"},
+		{"v1.37.2", "v1.14.1", ""},
+		{"v1.32.0", "v1.14.1", ""},
+		{"v1.31.9", "v1.14.1", "Talos v1.14.1 supports Kubernetes v1.32 to v1.37, not v1.31.9"},
+		{"v1.37.0", "v1.13.9", "Talos v1.13.9 supports Kubernetes v1.31 to v1.36, not v1.37.0"},
+		{"v1.37.0", "v1.15.0", "Talos v1.15 is not supported: use a version from v1.10 to v1.14"},
 	} {
 		assert.Equal(t, c.want, message(kubernetes(t, c.kubernetes).FitsTalos(talos(t, c.talos))), c.kubernetes+" on "+c.talos)
 	}
@@ -86,7 +90,12 @@ func TestTalosStep(t *testing.T) {
 		{"v1.11.0", "v1.13.0", ""},
 		{"v1.10.9", "v1.13.0", "Talos v1.10.9 cannot be upgraded to v1.13.0 in one step: go to v1.12 first"},
 		{"v1.13.0", "v1.11.6", "Talos v1.13.0 cannot be taken back to v1.11.6 in one step: go to v1.12 first"},
-		{"v1.13.0", "v1.14.0", "Talos v1.14 is not supported: use a version from v1.10 to v1.13"},
+		{"v1.13.0", "v1.14.1", ""},
+		{"v1.14.1", "v1.13.9", ""},
+		{"v1.12.4", "v1.14.1", ""},
+		{"v1.11.6", "v1.14.1", "Talos v1.11.6 cannot be upgraded to v1.14.1 in one step: go to v1.13 first"},
+		{"v1.14.1", "v1.12.4", "Talos v1.14.1 cannot be taken back to v1.12.4 in one step: go to v1.13 first"},
+		{"v1.14.0", "v1.15.0", "Talos v1.15 is not supported: use a version from v1.10 to v1.14"},
 		{"v1.12.4", "v1.10.0", "Talos v1.12.4 cannot be taken back to v1.10.0 in one step: go to v1.11 first"},
 	} {
 		assert.Equal(t, c.want, message(versions.TalosStep(talos(t, c.from), talos(t, c.to))), c.from+" to "+c.to)
@@ -124,13 +133,14 @@ func TestKubeletSkew(t *testing.T) {
 func TestContract(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		contract                      string
-		network, registry, encryption bool
+		contract                                  string
+		network, registry, encryption, kubernetes bool
 	}{
-		{"v1.10", false, false, false},
-		{"1.11", false, false, true},
-		{"v1.12", true, true, true},
-		{"v1.13", true, true, true},
+		{"v1.10", false, false, false, false},
+		{"1.11", false, false, true, false},
+		{"v1.12", true, true, true, false},
+		{"v1.13", true, true, true, false},
+		{"v1.14", true, true, true, true},
 	} {
 		got, err := versions.ParseContract(c.contract)
 		require.NoError(t, err)
@@ -138,11 +148,12 @@ func TestContract(t *testing.T) {
 		assert.Equal(t, c.network, got.NetworkDocuments(), c.contract)
 		assert.Equal(t, c.registry, got.RegistryDocuments(), c.contract)
 		assert.Equal(t, c.encryption, got.VolumeEncryption(), c.contract)
+		assert.Equal(t, c.kubernetes, got.KubernetesDocuments(), c.contract)
 	}
 	_, err := versions.ParseContract("v1.12.4")
-	assert.EqualError(t, err, `"v1.12.4" is not a contract: write a Talos minor version, such as "v1.13"`)
-	assert.Equal(t, versions.Newest, talos(t, "v1.13.0").Contract())
+	assert.EqualError(t, err, `"v1.12.4" is not a contract: write a Talos minor version, such as "v1.14"`)
+	assert.Equal(t, versions.Newest, talos(t, "v1.14.1").Contract())
 	assert.EqualError(t, versions.Newest.UnderstoodBy(talos(t, "v1.11.6")),
-		"contract v1.13 is newer than Talos v1.11.6: upgrade every node first, then raise the contract")
+		"contract v1.14 is newer than Talos v1.11.6: upgrade every node first, then raise the contract")
 	assert.NoError(t, versions.Oldest.UnderstoodBy(talos(t, "v1.13.0")))
 }

@@ -10,7 +10,7 @@ import (
 	"reflect"
 	"strings"
 
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 )
 
 // StackFiles remembers the stack files of a project as they were before a command ran.

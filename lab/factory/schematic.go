@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"github.com/siderolabs/image-factory/pkg/schematic"
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 )
 
 // Schematic is the factory's, with the boot loader that its newer releases know. The order of the fields

@@ -9,7 +9,7 @@ import (
 
 	"github.com/pulumiverse/pulumi-talos/sdk/go/talos/imagefactory"
 	"github.com/siderolabs/image-factory/pkg/schematic"
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/talos-proxmox/talos-proxmox/lab/standin/bridge"
 )

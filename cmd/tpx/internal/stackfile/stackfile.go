@@ -13,7 +13,7 @@ import (
 	"slices"
 	"strings"
 
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/talos-proxmox/talos-proxmox/cmd/tpx/internal/pulumi"
 	"github.com/talos-proxmox/talos-proxmox/stack"

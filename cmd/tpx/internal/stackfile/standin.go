@@ -11,8 +11,8 @@ import (
 
 	"filippo.io/age"
 	"github.com/siderolabs/talos/pkg/machinery/config/generate/secrets"
+	"go.yaml.in/yaml/v3"
 	"golang.org/x/crypto/ssh"
-	"gopkg.in/yaml.v3"
 )
 
 // Closed stands where the file has a value that is closed and of which the rules ask no form.
