@@ -14,6 +14,7 @@ require (
 	github.com/pulumiverse/pulumi-talos/sdk v0.7.1
 	github.com/siderolabs/crypto v0.6.5
 	github.com/siderolabs/image-factory v1.4.0
+	github.com/siderolabs/net v0.4.0
 	github.com/siderolabs/talos/pkg/machinery v1.14.1
 	github.com/spf13/pflag v1.0.10
 	github.com/stretchr/testify v1.12.1
@@ -183,7 +184,6 @@ require (
 	github.com/siderolabs/gen v0.8.8 // indirect
 	github.com/siderolabs/go-api-signature v0.3.13 // indirect
 	github.com/siderolabs/go-pointer v1.0.1 // indirect
-	github.com/siderolabs/net v0.4.0 // indirect
 	github.com/siderolabs/protoenc v0.2.4 // indirect
 	github.com/spf13/cast v1.10.0 // indirect
 	github.com/spf13/cobra v1.10.2 // indirect

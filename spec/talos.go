@@ -6,7 +6,7 @@ package spec
 // Talos is the operating system's side of the cluster. Every setting works since Talos 1.10, the oldest that a
 // stack may name, in the forms that the contract has.
 type Talos struct {
-	// Version of Talos Linux, "v1.12.4"; from 1.10 to 1.13. Editing it upgrades the nodes in place.
+	// Version of Talos Linux, "v1.12.4"; docs/versions.md lists those that are supported. Editing it upgrades the nodes in place.
 	Version *string `json:"version,omitempty" default:"v1.12.4"`
 	// Contract is the Talos minor version ("v1.12") whose configuration forms are used. Unset, it stays
 	// what Version was when the cluster was made. Raising it is an edit of its own, after every node

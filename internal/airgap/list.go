@@ -12,8 +12,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/siderolabs/talos/pkg/machinery/config"
 	"github.com/siderolabs/talos/pkg/machinery/config/configloader"
-	"github.com/siderolabs/talos/pkg/machinery/config/types/v1alpha1"
+	"github.com/siderolabs/talos/pkg/machinery/config/types/k8s"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/image"
 	"github.com/talos-proxmox/talos-proxmox/internal/machineconfig"
@@ -147,14 +148,14 @@ func (l *lister) nodes() error {
 		if err != nil {
 			return fmt.Errorf("reading the configuration of node %q: %w", n.Name, err)
 		}
-		l.node(n, provider.RawV1Alpha1())
+		l.node(n, provider)
 	}
 
 	return nil
 }
 
 // node adds one node's images.
-func (l *lister) node(n spec.NamedNode, config *v1alpha1.Config) {
+func (l *lister) node(n spec.NamedNode, provider config.Provider) {
 	own, exact := versions.ImagesOf(spec.Or(l.cfg.Talos.Version, ""))
 	if !exact {
 		l.noteOnce("the images that Talos %s brings itself (etcd, CoreDNS, flannel, pause) are those of %s: "+
@@ -162,33 +163,43 @@ func (l *lister) node(n spec.NamedNode, config *v1alpha1.Config) {
 			spec.Or(l.cfg.Talos.Version, ""), own.Talos)
 	}
 	l.image(Node, own.Pause, "sandbox of every pod")
-	if k := config.MachineConfig.MachineKubelet; k != nil {
-		l.image(Node, k.KubeletImage, "kubelet")
+	if k := provider.K8sKubeletConfig(); k != nil {
+		l.image(Node, k.Image(), "kubelet")
 	}
 	if spec.Or(l.cfg.CNI.Name, "flannel") == "flannel" {
 		l.image(Node, own.Flannel, "pod network")
 	}
-	c := config.ClusterConfig
 	if !n.IsControlPlane() {
 		return
 	}
-	if d := c.ClusterDiscoveryConfig; d != nil && spec.Or(d.DiscoveryEnabled, true) {
-		service := d.DiscoveryRegistries.RegistryService
-		if !spec.Or(service.RegistryDisabled, false) {
-			l.url(Node, cmp.Or(service.RegistryEndpoint, "https://discovery.talos.dev/"), "cluster discovery")
+	for _, service := range provider.DiscoveryServiceConfigs() {
+		l.url(Node, service.Endpoint().String(), "cluster discovery")
+	}
+	l.image(Node, provider.K8sAPIServerConfig().Image(), "API server")
+	l.image(Node, provider.K8sControllerManagerConfig().Image(), "controller manager")
+	l.image(Node, provider.K8sSchedulerConfig().Image(), "scheduler")
+	l.image(Node, cmp.Or(provider.RawV1Alpha1().ClusterConfig.EtcdConfig.ContainerImage, own.Etcd), "etcd")
+	if proxy := provider.K8sProxyConfig(); proxy.Enabled() {
+		l.image(Node, proxy.Image(), "kube-proxy")
+	}
+	if provider.K8sCoreDNSConfig().Enabled() {
+		l.image(Node, cmp.Or(coreDNSImage(provider), own.CoreDNS), "CoreDNS")
+	}
+}
+
+// coreDNSImage returns the image that the configuration names for CoreDNS, empty when it names none:
+// the machinery would then name that of its own release.
+func coreDNSImage(provider config.Provider) string {
+	for _, doc := range provider.Documents() {
+		if dns, ok := doc.(*k8s.KubeCoreDNSConfigV1Alpha1); ok {
+			return dns.PodImage
 		}
 	}
-	l.image(Node, c.APIServerConfig.ContainerImage, "API server")
-	l.image(Node, c.ControllerManagerConfig.ContainerImage, "controller manager")
-	l.image(Node, c.SchedulerConfig.ContainerImage, "scheduler")
-	l.image(Node, cmp.Or(c.EtcdConfig.ContainerImage, own.Etcd), "etcd")
-	if !spec.Or(c.ProxyConfig.Disabled, false) {
-		l.image(Node, c.ProxyConfig.ContainerImage, "kube-proxy")
+	if dns := provider.RawV1Alpha1().ClusterConfig.CoreDNSConfig; dns != nil {
+		return dns.CoreDNSImage
 	}
-	dns := spec.Or(c.CoreDNSConfig, v1alpha1.CoreDNS{})
-	if !spec.Or(dns.CoreDNSDisabled, false) {
-		l.image(Node, cmp.Or(dns.CoreDNSImage, own.CoreDNS), "CoreDNS")
-	}
+
+	return ""
 }
 
 // noteOnce says it once.

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strconv"
 
+	"github.com/Masterminds/semver/v3"
 	"github.com/siderolabs/talos/pkg/machinery/config"
 )
 
@@ -63,6 +64,21 @@ func (c Contract) UnderstoodBy(t Talos) error {
 	}
 
 	return nil
+}
+
+// Contracts returns every supported contract, oldest first.
+func Contracts() []Contract {
+	var found []Contract
+	for c := Oldest; !c.NewerThan(Newest); c.Minor++ {
+		found = append(found, c)
+	}
+
+	return found
+}
+
+// First returns the first release of the contract's minor version.
+func (c Contract) First() Talos {
+	return Talos{version: semver.New(uint64(c.Major), uint64(c.Minor), 0, "", "")} //nolint:gosec // small numbers
 }
 
 // Machinery returns the contract as the machinery knows it, which answers what forms it has.

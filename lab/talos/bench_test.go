@@ -126,7 +126,7 @@ func (c *cluster) config(role machine.Type, hostname string, change func(*v1alph
 	require.NoError(c.bench.t, err)
 	p, err = p.PatchV1Alpha1(func(cfg *v1alpha1.Config) error {
 		if role == machine.TypeControlPlane {
-			cfg.ClusterConfig.APIServerConfig.CertSANs = []string{"10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.9"}
+			cfg.ClusterConfig.APIServerConfig.ExtraCertSANs = []string{"10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.9"}
 			cfg.MachineConfig.MachineNetwork = &v1alpha1.NetworkConfig{
 				NetworkInterfaces: v1alpha1.NetworkDeviceList{{
 					DeviceInterface: "eth0", DeviceVIPConfig: &v1alpha1.DeviceVIPConfig{SharedIP: "10.0.0.9"},

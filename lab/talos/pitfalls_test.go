@@ -12,6 +12,7 @@ import (
 	machineapi "github.com/siderolabs/talos/pkg/machinery/api/machine"
 	"github.com/siderolabs/talos/pkg/machinery/client"
 	"github.com/siderolabs/talos/pkg/machinery/config/machine"
+	"github.com/siderolabs/talos/pkg/machinery/config/types/meta"
 	"github.com/siderolabs/talos/pkg/machinery/config/types/v1alpha1"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -192,8 +193,8 @@ func TestPitfallFlagsWithoutTextAreLeftOut(t *testing.T) {
 			v.on()
 			b.apply(v, c.config(machine.TypeControlPlane, "cp-1", func(cfg *v1alpha1.Config) {
 				cfg.MachineConfig.MachineInstall.InstallImage = installer + schematicA + ":" + version
-				cfg.ClusterConfig.APIServerConfig.ExtraArgsConfig = v1alpha1.Args{
-					"v": v1alpha1.NewArgValue("2", nil), "cloud-provider": v1alpha1.NewArgValue("", nil),
+				cfg.ClusterConfig.APIServerConfig.ExtraArgsConfig = meta.Args{
+					"v": meta.NewArgValue("2", nil), "cloud-provider": meta.NewArgValue("", nil),
 				}
 			}))
 			c.bootstrap(v)

@@ -17,9 +17,10 @@ import (
 
 // The generated files, relative to the repository.
 const (
-	PagePath    = "docs/reference/stack.md"
-	SchemaPath  = "schema/stack.schema.json"
-	ProjectPath = "Pulumi.yaml"
+	PagePath     = "docs/reference/stack.md"
+	VersionsPath = "docs/versions.md"
+	SchemaPath   = "schema/stack.schema.json"
+	ProjectPath  = "Pulumi.yaml"
 )
 
 // generator holds what is common to one run.
@@ -48,7 +49,9 @@ func Generate(root string) (map[string][]byte, error) {
 		return nil, fmt.Errorf("reading the project: %w", err)
 	}
 
-	return map[string][]byte{PagePath: g.page(), SchemaPath: schema, ProjectPath: g.project(project)}, nil
+	return map[string][]byte{
+		PagePath: g.page(), VersionsPath: versionsPage(), SchemaPath: schema, ProjectPath: g.project(project),
+	}, nil
 }
 
 // undocumented are fields that have no comment.
@@ -83,7 +86,7 @@ func Stale(root string) ([]string, error) {
 		return nil, err
 	}
 	var stale []string
-	for _, path := range []string{ProjectPath, PagePath, SchemaPath} {
+	for _, path := range []string{ProjectPath, PagePath, VersionsPath, SchemaPath} {
 		now, err := os.ReadFile(filepath.Join(root, path))
 		if err != nil && !os.IsNotExist(err) {
 			return nil, err

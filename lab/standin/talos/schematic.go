@@ -46,7 +46,7 @@ func postSchematic(ctx context.Context, op *bridge.Op, what string) (string, err
 		return "", fmt.Errorf("failed to unmarshal schematic: %w", err)
 	}
 
-	id, err := s.factory.SchematicCreate(ctx, wanted)
+	id, _, err := s.factory.SchematicCreate(ctx, wanted)
 	if err != nil {
 		return "", fmt.Errorf("failed to %s schematic: %w", what, err)
 	}

@@ -13,11 +13,13 @@ import (
 
 	"github.com/siderolabs/crypto/x509"
 	"github.com/siderolabs/talos/pkg/machinery/api/common"
-	cfgtypes "github.com/siderolabs/talos/pkg/machinery/config/config"
+	"github.com/siderolabs/talos/pkg/machinery/config"
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/emptypb"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/talos-proxmox/talos-proxmox/lab/talos/machineconfig"
 )
 
 // Kubeconfig streams an administrator's kubeconfig inside a tar.gz.
@@ -25,7 +27,7 @@ func (s *machineServer) Kubeconfig(_ *emptypb.Empty, out grpc.ServerStreamingSer
 	if err := s.controlPlaneOnly("kubeconfig"); err != nil {
 		return err
 	}
-	content, err := adminKubeconfig(s.node.Config().Cluster())
+	content, err := adminKubeconfig(s.node.Config())
 	if err != nil {
 		return err
 	}
@@ -38,13 +40,13 @@ func (s *machineServer) Kubeconfig(_ *emptypb.Empty, out grpc.ServerStreamingSer
 }
 
 // adminKubeconfig issues an administrator's certificate from the cluster's authority.
-func adminKubeconfig(cl cfgtypes.ClusterConfig) ([]byte, error) {
-	ca, err := x509.NewCertificateAuthorityFromCertificateAndKey(cl.IssuingCA())
+func adminKubeconfig(cfg config.Provider) ([]byte, error) {
+	ca, err := x509.NewCertificateAuthorityFromCertificateAndKey(machineconfig.KubernetesCA(cfg))
 	if err != nil {
 		return nil, fmt.Errorf("error getting Kubernetes CA: %w", err)
 	}
 
-	admin := cl.AdminKubeconfig()
+	admin := cfg.Cluster().AdminKubeconfig()
 	pair, err := x509.NewKeyPair(ca,
 		x509.CommonName(admin.CommonName()), x509.Organization(admin.CertOrganization()),
 		x509.NotBefore(time.Now().Add(-time.Minute)), x509.NotAfter(time.Now().Add(admin.CertLifetime())),
@@ -55,22 +57,23 @@ func adminKubeconfig(cl cfgtypes.ClusterConfig) ([]byte, error) {
 		return nil, fmt.Errorf("error generating admin certificate: %w", err)
 	}
 
-	accepted := bytes.Clone(cl.IssuingCA().Crt)
-	for _, a := range cl.AcceptedCAs() {
+	accepted := bytes.Clone(machineconfig.KubernetesCA(cfg).Crt)
+	for _, a := range cfg.K8sAPIServerCAConfig().AcceptedCAs() {
 		accepted = append(append(accepted, '\n'), a.Crt...)
 	}
-	user := "admin@" + cl.Name()
-	cfg := clientcmdapi.NewConfig()
-	cfg.Clusters[cl.Name()] = &clientcmdapi.Cluster{
-		Server: cl.Endpoint().String(), CertificateAuthorityData: accepted,
+	name := machineconfig.ClusterName(cfg)
+	user := "admin@" + name
+	out := clientcmdapi.NewConfig()
+	out.Clusters[name] = &clientcmdapi.Cluster{
+		Server: machineconfig.Endpoint(cfg).String(), CertificateAuthorityData: accepted,
 	}
-	cfg.AuthInfos[user] = &clientcmdapi.AuthInfo{
+	out.AuthInfos[user] = &clientcmdapi.AuthInfo{
 		ClientCertificateData: pair.CrtPEM, ClientKeyData: pair.KeyPEM,
 	}
-	cfg.Contexts[user] = &clientcmdapi.Context{Cluster: cl.Name(), AuthInfo: user, Namespace: "default"}
-	cfg.CurrentContext = user
+	out.Contexts[user] = &clientcmdapi.Context{Cluster: name, AuthInfo: user, Namespace: "default"}
+	out.CurrentContext = user
 
-	content, err := clientcmd.Write(*cfg)
+	content, err := clientcmd.Write(*out)
 	if err != nil {
 		return nil, fmt.Errorf("encoding the kubeconfig: %w", err)
 	}

@@ -27,38 +27,42 @@ func clusterConfig(nodes, configured []Node) (Config, error) {
 	if cfg == nil || cfg.Cluster() == nil {
 		return Config{}, errors.New("the control plane has no configuration")
 	}
-	cl := cfg.Cluster()
-	if cl.IssuingCA() == nil || len(cl.IssuingCA().Key) == 0 || cl.AggregatorCA() == nil || cl.ServiceAccount() == nil {
-		return Config{Name: cl.Name()}, errors.New("the control plane's configuration has no Kubernetes PKI")
+	cl, ca, aggregator := cfg.Cluster(), machineconfig.KubernetesCA(cfg), cfg.K8sAggregatorCAConfig()
+	name := machineconfig.ClusterName(cfg)
+	if ca == nil || len(ca.Key) == 0 || aggregator == nil || aggregator.IssuingCA() == nil || cfg.K8sServiceAccountConfig() == nil {
+		return Config{Name: name}, errors.New("the control plane's configuration has no Kubernetes PKI")
 	}
 
 	encryption, err := encryptionConfig(cl.SecretboxEncryptionSecret(), cl.AESCBCEncryptionSecret())
+	if doc := cfg.K8sEtcdEncryptionConfig(); doc != nil {
+		encryption, err = encryptionDocument(doc.EtcdEncryptionConfig())
+	}
 	if err != nil {
-		return Config{Name: cl.Name()}, err
+		return Config{Name: name}, err
 	}
 	var audit []byte
-	if policy := cl.APIServer().AuditPolicy(); len(policy) > 0 {
-		if audit, err = yaml.Marshal(policy); err != nil {
-			return Config{Name: cl.Name()}, fmt.Errorf("encoding the audit policy: %w", err)
+	if policy := cfg.K8sAuditPolicyConfig(); policy != nil && len(policy.Configuration()) > 0 {
+		if audit, err = yaml.Marshal(policy.Configuration()); err != nil {
+			return Config{Name: name}, fmt.Errorf("encoding the audit policy: %w", err)
 		}
 	}
 
-	admission, err := admissionConfig(cl.APIServer().AdmissionControl())
+	admission, err := admissionConfig(cfg.K8sAdmissionControlPluginConfigs())
 	if err != nil {
-		return Config{Name: cl.Name()}, err
+		return Config{Name: name}, err
 	}
 
 	return Config{
-		Name:   cl.Name(),
-		CACert: cl.IssuingCA().Crt, CAKey: cl.IssuingCA().Key,
-		AggregatorCACert: cl.AggregatorCA().Crt, AggregatorCAKey: cl.AggregatorCA().Key,
-		ServiceAccountKey: cl.ServiceAccount().Key,
+		Name:   name,
+		CACert: ca.Crt, CAKey: ca.Key,
+		AggregatorCACert: aggregator.IssuingCA().Crt, AggregatorCAKey: aggregator.IssuingCA().Key,
+		ServiceAccountKey: cfg.K8sServiceAccountConfig().IssuingKey().Key,
 		CertSANs:          certSANs(nodes, configured),
-		ServiceCIDRs:      cl.Network().ServiceCIDRs(),
-		PodCIDRs:          cl.Network().PodCIDRs(),
-		DNSDomain:         cl.Network().DNSDomain(),
+		ServiceCIDRs:      machineconfig.Prefixes(cfg.K8sNetworkConfig().ServiceCIDRs()),
+		PodCIDRs:          machineconfig.Prefixes(cfg.K8sNetworkConfig().PodCIDRs()),
+		DNSDomain:         cfg.K8sNetworkConfig().DNSDomain(),
 		EncryptionConfig:  encryption,
-		APIServerArgs:     joined(cl.APIServer().ExtraArgs(), nodes[0].TalosVersion()),
+		APIServerArgs:     joined(cfg.K8sAPIServerConfig().ExtraArgs(), nodes[0].TalosVersion()),
 		AuditPolicy:       audit,
 		AdmissionConfig:   admission,
 		Version:           lowestVersion(nodes),
@@ -89,12 +93,10 @@ func certSANs(nodes, configured []Node) []string {
 		if cfg == nil || cfg.Cluster() == nil {
 			return
 		}
-		for _, s := range cfg.Cluster().CertSANs() {
+		for _, s := range cfg.K8sAPIServerConfig().CertSANs() {
 			sans[s] = true
 		}
-		if e := cfg.Cluster().Endpoint(); e != nil {
-			sans[e.Hostname()] = true
-		}
+		sans[machineconfig.Endpoint(cfg).Hostname()] = true
 		sans[n.Hostname()] = true
 		for _, p := range n.WantedAddresses() {
 			sans[p.Addr().String()] = true
@@ -107,7 +109,7 @@ func certSANs(nodes, configured []Node) []string {
 		add(n)
 	}
 
-	if ips, err := nodes[0].Config().Cluster().Network().APIServerIPs(); err == nil {
+	if ips, err := machineconfig.ServiceIPs(nodes[0].Config(), apiServerPlace); err == nil {
 		for _, ip := range ips {
 			sans[ip.String()] = true
 		}
@@ -120,7 +122,7 @@ func certSANs(nodes, configured []Node) []string {
 func lowestVersion(nodes []Node) string {
 	lowest := ""
 	for _, n := range nodes {
-		v := machineconfig.ImageVersion(n.Config().Cluster().APIServer().Image())
+		v := machineconfig.ImageVersion(n.Config().K8sAPIServerConfig().Image())
 		if lowest == "" || olderVersion(v, lowest) {
 			lowest = v
 		}
@@ -172,9 +174,21 @@ func encryptionConfig(secretbox, aescbc string) ([]byte, error) {
 	return content, nil
 }
 
+// encryptionDocument is the configuration that a document has, in a file's form.
+func encryptionDocument(configuration map[string]any) ([]byte, error) {
+	file := map[string]any{"apiVersion": "apiserver.config.k8s.io/v1", "kind": "EncryptionConfiguration"}
+	maps.Copy(file, configuration)
+	content, err := yaml.Marshal(file)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the encryption configuration: %w", err)
+	}
+
+	return content, nil
+}
+
 // admissionConfig configures admission plugins; Talos's defaults have PodSecurity enforce "baseline" everywhere but
 // in kube-system.
-func admissionConfig(plugins []talosconfig.AdmissionPlugin) ([]byte, error) {
+func admissionConfig(plugins []talosconfig.K8sAdmissionControlPluginConfig) ([]byte, error) {
 	if len(plugins) == 0 {
 		return nil, nil
 	}

@@ -21,6 +21,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
+
+	"github.com/talos-proxmox/talos-proxmox/lab/talos/machineconfig"
 )
 
 const (
@@ -48,7 +50,7 @@ func (k *Runner) applyManifests(ctx context.Context) {
 		cfg := node.Config()
 		digest := manifestDigest(cfg)
 		if digest != applied {
-			end := k.trace.Begin("kube.manifests", "cluster/"+cfg.Cluster().Name(), nil)
+			end := k.trace.Begin("kube.manifests", "cluster/"+machineconfig.ClusterName(cfg), nil)
 			err := k.applyOnce(ctx, api.AdminConfig(), node, cfg)
 			switch {
 			case err == nil:
@@ -57,7 +59,7 @@ func (k *Runner) applyManifests(ctx context.Context) {
 			case ctx.Err() == nil && err.Error() != failure: // the same again is no news
 				failure = err.Error()
 				end(err)
-				k.log.Warn("applying bootstrap manifests", "cluster", cfg.Cluster().Name(), "error", err)
+				k.log.Warn("applying bootstrap manifests", "cluster", machineconfig.ClusterName(cfg), "error", err)
 			}
 		}
 		k.pause(ctx, changed, manifestRetry)
@@ -86,8 +88,11 @@ func manifestDigest(cfg config.Provider) string {
 		list = append(list, m.name, string(m.content))
 	}
 
-	return ConfigDigestOf(append(list, cfg.Cluster().ExtraManifestURLs(), cfg.Cluster().ExtraManifestHeaderMap(),
-		cfg.Cluster().Network().CNI().URLs()))
+	for _, m := range cfg.K8sExternalManifestConfigs() {
+		list = append(list, m.URL(), m.Headers())
+	}
+
+	return ConfigDigestOf(list)
 }
 
 func (k *Runner) applyOnce(ctx context.Context, admin *rest.Config, n Node, cfg config.Provider) error {

@@ -17,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/talos-proxmox/talos-proxmox/lab/talos/machineconfig"
 )
 
 //go:embed manifests/*.yaml
@@ -30,15 +32,14 @@ type manifest struct {
 
 // bootstrapManifests returns what Talos itself brings, then the configuration's inline manifests.
 func bootstrapManifests(cfg config.Provider) ([]manifest, error) {
-	cl := cfg.Cluster()
 	var names []string
-	if cl.Network().CNI().Name() == "flannel" {
+	if cfg.K8sFlannelCNIConfig() != nil {
 		names = append(names, "flannel")
 	}
-	if cl.Proxy().Enabled() {
+	if cfg.K8sProxyConfig().Enabled() {
 		names = append(names, "kube-proxy")
 	}
-	if cl.CoreDNS().Enabled() {
+	if cfg.K8sCoreDNSConfig().Enabled() {
 		names = append(names, "coredns")
 	}
 
@@ -58,12 +59,18 @@ func bootstrapManifests(cfg config.Provider) ([]manifest, error) {
 		}
 		out = append(out, manifest{name: name, content: buf.Bytes()})
 	}
-	for _, m := range cl.InlineManifests() {
+	for _, m := range cfg.K8sInlineManifestConfigs() {
 		out = append(out, manifest{name: m.Name(), content: []byte(m.Contents())})
 	}
 
 	return out, nil
 }
+
+// Where services of Kubernetes stand in the service network.
+const (
+	apiServerPlace = 1
+	dnsPlace       = 10
+)
 
 type manifestInput struct {
 	PodCIDR, DNSDomain, DNSServiceIP    string
@@ -71,20 +78,19 @@ type manifestInput struct {
 }
 
 func manifestValues(cfg config.Provider) (manifestInput, error) {
-	cl := cfg.Cluster()
-	dns, err := cl.Network().DNSServiceIPs()
+	dns, err := machineconfig.ServiceIPs(cfg, dnsPlace)
 	if err != nil {
 		return manifestInput{}, fmt.Errorf("finding the DNS service's address: %w", err)
 	}
 	in := manifestInput{
-		DNSDomain: cl.Network().DNSDomain(), ProxyImage: cl.Proxy().Image(), ProxyMode: cl.Proxy().Mode(),
-		CoreDNSImage: cl.CoreDNS().Image(),
+		DNSDomain: cfg.K8sNetworkConfig().DNSDomain(), ProxyImage: cfg.K8sProxyConfig().Image(),
+		ProxyMode: cfg.K8sProxyConfig().Mode(), CoreDNSImage: cfg.K8sCoreDNSConfig().Image(),
 	}
 	if len(dns) > 0 {
 		in.DNSServiceIP = dns[0].String()
 	}
-	if cidrs := cl.Network().PodCIDRs(); len(cidrs) > 0 {
-		in.PodCIDR = cidrs[0]
+	if cidrs := cfg.K8sNetworkConfig().PodCIDRs(); len(cidrs) > 0 {
+		in.PodCIDR = cidrs[0].String()
 	}
 
 	return in, nil
@@ -93,22 +99,16 @@ func manifestValues(cfg config.Provider) (manifestInput, error) {
 // extraManifests downloads the manifests that a configuration names by URL: those of a custom CNI
 // first.
 func extraManifests(ctx context.Context, client *http.Client, cfg config.Provider) ([]manifest, error) {
-	cl := cfg.Cluster()
-	urls := cl.ExtraManifestURLs()
-	if cl.Network().CNI().Name() == "custom" {
-		urls = append(append([]string{}, cl.Network().CNI().URLs()...), urls...)
-	}
-
 	var out []manifest
 	var errs []error
-	for _, url := range urls {
-		content, err := download(ctx, client, url, cl.ExtraManifestHeaderMap())
+	for _, m := range cfg.K8sExternalManifestConfigs() {
+		content, err := download(ctx, client, m.URL(), m.Headers())
 		if err != nil {
 			errs = append(errs, err)
 
 			continue
 		}
-		out = append(out, manifest{name: url, content: content})
+		out = append(out, manifest{name: m.URL(), content: content})
 	}
 
 	return out, errors.Join(errs...)

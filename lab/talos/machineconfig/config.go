@@ -30,6 +30,23 @@ func kindsSince112() []string {
 	}
 }
 
+// kindsSince114 returns the documents that Talos 1.14 brought.
+func kindsSince114() []string {
+	return []string{
+		"BGPInstanceConfig", "CRIBaseRuntimeSpecConfig", "CRICustomizationConfig", "ContainerConfig",
+		"DiscoveryIdentityConfig", "DiscoveryServiceConfig", "EtcFileConfig", "FilesystemScrubConfig",
+		"FilesystemTrimConfig", "HTTPProbeConfig", "ImageCacheConfig", "KernelModuleConfig", "KubeAPIServerCAConfig",
+		"KubeAPIServerConfig", "KubeAdmissionControlConfig", "KubeAggregatorCAConfig", "KubeAuditPolicyConfig",
+		"KubeAuthenticationConfig", "KubeAuthorizerConfig", "KubeClusterConfig", "KubeControllerManagerConfig",
+		"KubeCoreDNSConfig", "KubeCredentialProviderConfig", "KubeEtcdEncryptionConfig", "KubeExternalManifestConfig",
+		"KubeFlannelCNIConfig", "KubeInlineManifestConfig", "KubeNetworkConfig", "KubeNodeConfig", "KubePrismConfig",
+		"KubeProxyConfig", "KubeSchedulerConfig", "KubeServiceAccountConfig", "KubeStaticPodConfig",
+		"KubeTalosAPIAccessConfig", "KubeletConfig", "LVMLogicalVolumeConfig", "LVMVolumeGroupConfig",
+		"RAIDArrayConfig", "SecurityProfileConfig", "SysctlConfig", "SysfsConfig", "UdevRulesConfig",
+		"UnattendedInstallConfig", "VethConfig",
+	}
+}
+
 // kindsSince113 returns the documents that Talos 1.13 brought.
 func kindsSince113() []string {
 	return []string{
@@ -46,6 +63,9 @@ func Load(data []byte, talos string) (config.Provider, error) {
 	}
 
 	var unknown []string
+	if !AtLeast(talos, 1, 14) {
+		unknown = append(unknown, kindsSince114()...)
+	}
 	if !AtLeast(talos, 1, 13) {
 		unknown = append(unknown, kindsSince113()...)
 	}

@@ -9,13 +9,13 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/siderolabs/talos/pkg/machinery/cel"
 	"github.com/siderolabs/talos/pkg/machinery/cel/celenv"
 	"github.com/siderolabs/talos/pkg/machinery/config"
 
 	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
 	"github.com/talos-proxmox/talos-proxmox/lab/talos/disks"
 	"github.com/talos-proxmox/talos-proxmox/lab/talos/etcd"
+	"github.com/talos-proxmox/talos-proxmox/lab/talos/machineconfig"
 )
 
 const (
@@ -54,7 +54,7 @@ func (n *Node) writeInstallation(ctx context.Context, cfg config.Provider) error
 	if cfg.Machine() == nil {
 		return errors.New("the configuration has no machine section")
 	}
-	in := cfg.Machine().Install()
+	in := machineconfig.Install(cfg)
 	disk, err := n.installDisk(in)
 	if err != nil {
 		return err
@@ -94,7 +94,7 @@ func (n *Node) OnDisk(img *guest.Image) guest.Image {
 }
 
 // installDisk finds the disk that the configuration names or selects.
-func (n *Node) installDisk(in installTarget) (*guest.Disk, error) {
+func (n *Node) installDisk(in machineconfig.InstallTarget) (*guest.Disk, error) {
 	devices := disks.List(n.VM)
 
 	match, err := in.DiskMatchExpression()
@@ -120,10 +120,4 @@ func (n *Node) installDisk(in installTarget) (*guest.Disk, error) {
 	}
 
 	return nil, fmt.Errorf("lstat %s: no such file or directory", in.Disk())
-}
-
-// installTarget is what an installation needs of the install section.
-type installTarget interface {
-	Disk() string
-	DiskMatchExpression() (*cel.Expression, error)
 }

@@ -78,13 +78,13 @@ func (n *Node) findKubernetes() (*EtcdCluster, error) {
 	cfg := n.Config()
 	g, owner := n.Nodes.servingGroup(n)
 	if g == nil {
-		return nil, fmt.Errorf("dial %s: connection refused", cfg.Cluster().Endpoint())
+		return nil, fmt.Errorf("dial %s: connection refused", machineconfig.Endpoint(cfg))
 	}
-	theirs := owner.Config().Cluster()
+	theirs := owner.Config()
 	switch {
-	case !nodepki.SameCertificate(cfg.Cluster().IssuingCA().Crt, theirs.IssuingCA().Crt):
+	case !nodepki.SameCertificate(machineconfig.KubernetesCA(cfg).Crt, machineconfig.KubernetesCA(theirs).Crt):
 		return nil, errors.New("x509: certificate signed by unknown authority")
-	case cfg.Cluster().Token().ID() != theirs.Token().ID() || cfg.Cluster().Token().Secret() != theirs.Token().Secret():
+	case cfg.Cluster().Token().ID() != theirs.Cluster().Token().ID() || cfg.Cluster().Token().Secret() != theirs.Cluster().Token().Secret():
 		return nil, errors.New("failed to run Kubelet: cannot create certificate signing request: Unauthorized")
 	}
 
@@ -95,8 +95,8 @@ func (n *Node) findKubernetes() (*EtcdCluster, error) {
 // serves, and the control plane that answered.
 func (ns *Nodes) servingGroup(n *Node) (*EtcdCluster, *Node) {
 	cfg := n.Config()
-	prism := cfg.Machine().Features().KubePrism().Enabled()
-	host, port := cfg.Cluster().Endpoint().Hostname(), cfg.Cluster().Endpoint().Port()
+	prism := cfg.K8sKubePrismConfig() != nil
+	host, port := machineconfig.Endpoint(cfg).Hostname(), machineconfig.Endpoint(cfg).Port()
 	if port == "" {
 		port = "443"
 	}
@@ -200,9 +200,9 @@ func (n *Node) nodeSpec() controlplane.NodeSpec {
 		Name:             n.Hostname(),
 		ControlPlane:     machineconfig.IsControlPlane(cfg),
 		Labels:           nodeLabels(cfg),
-		Annotations:      maps.Clone(map[string]string(cfg.Machine().NodeAnnotations())),
+		Annotations:      maps.Clone(cfg.K8sNodeConfig().Annotations()),
 		Taints:           nodeTaints(cfg),
-		KubeletVersion:   machineconfig.ImageVersion(cfg.Machine().Kubelet().Image()),
+		KubeletVersion:   machineconfig.ImageVersion(machineconfig.KubeletImage(cfg)),
 		OSImage:          "Talos (" + n.Image.Talos + ")",
 		KernelVersion:    "6.18.0-talos",
 		ContainerRuntime: "containerd://2.1.5",
@@ -215,11 +215,10 @@ func (n *Node) nodeSpec() controlplane.NodeSpec {
 	}
 	spec.Addresses = n.kubeletAddresses()
 	if spec.ControlPlane {
-		cl := cfg.Cluster()
 		spec.StaticPods = []controlplane.StaticPod{
-			{Name: "kube-apiserver", Image: cl.APIServer().Image()},
-			{Name: "kube-controller-manager", Image: cl.ControllerManager().Image()},
-			{Name: "kube-scheduler", Image: cl.Scheduler().Image()},
+			{Name: "kube-apiserver", Image: cfg.K8sAPIServerConfig().Image()},
+			{Name: "kube-controller-manager", Image: cfg.K8sControllerManagerConfig().Image()},
+			{Name: "kube-scheduler", Image: cfg.K8sSchedulerConfig().Image()},
 		}
 	}
 
@@ -233,7 +232,7 @@ func (n *Node) kubeletAddresses() []netip.Addr {
 	n.mu.Unlock()
 
 	var nets []netip.Prefix
-	for _, s := range n.Config().Machine().Kubelet().NodeIP().ValidSubnets() {
+	for _, s := range n.Config().K8sNodeConfig().NodeIP().ValidSubnets() {
 		if p, err := netip.ParsePrefix(strings.TrimPrefix(s, "!")); err == nil && !strings.HasPrefix(s, "!") {
 			nets = append(nets, p)
 		}
@@ -254,25 +253,20 @@ func (n *Node) kubeletAddresses() []netip.Addr {
 	return out
 }
 
+// nodeLabels returns the labels that the kubelet registers with; those of a section have Talos's own
+// among them, those of a document are taken as they are.
 func nodeLabels(cfg config.Provider) map[string]string {
 	labels := map[string]string{}
-	if machineconfig.IsControlPlane(cfg) {
-		labels[labelControlPlane] = ""
-	}
-	for k, v := range cfg.Machine().NodeLabels() {
-		labels[k] = v
-	}
+	maps.Copy(labels, cfg.K8sNodeConfig().Labels())
 
 	return labels
 }
 
 func nodeTaints(cfg config.Provider) []corev1.Taint {
 	var taints []corev1.Taint
-	if machineconfig.IsControlPlane(cfg) && !cfg.Cluster().ScheduleOnControlPlanes() {
-		taints = append(taints, corev1.Taint{Key: labelControlPlane, Effect: corev1.TaintEffectNoSchedule})
-	}
-	for _, key := range slices.Sorted(maps.Keys(cfg.Machine().NodeTaints())) {
-		value, effect, found := strings.Cut(cfg.Machine().NodeTaints()[key], ":")
+	wanted := cfg.K8sNodeConfig().Taints()
+	for _, key := range slices.Sorted(maps.Keys(wanted)) {
+		value, effect, found := strings.Cut(wanted[key], ":")
 		if !found {
 			value, effect = "", value
 		}

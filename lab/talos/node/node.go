@@ -101,7 +101,7 @@ func (n *Node) Attrs() map[string]string {
 		"vm": fmt.Sprint(n.VM.VMID), "hostname": n.Hostname(), "version": n.Image.Talos, "role": n.role(),
 	}
 	if cfg := n.Config(); cfg != nil && cfg.Cluster() != nil {
-		a["cluster"] = cfg.Cluster().Name()
+		a["cluster"] = machineconfig.ClusterName(cfg)
 	}
 
 	return a
@@ -123,7 +123,7 @@ func (n *Node) setConfig(cfg config.Provider) {
 
 func (n *Node) ClusterID() string {
 	if cfg := n.Config(); cfg != nil && cfg.Cluster() != nil {
-		return cfg.Cluster().ID()
+		return machineconfig.ClusterID(cfg)
 	}
 
 	return ""

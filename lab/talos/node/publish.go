@@ -218,13 +218,13 @@ func (n *Node) clusterResources() []resource.Resource {
 
 	var out []resource.Resource
 	info := cluster.NewInfo()
-	info.TypedSpec().ClusterID, info.TypedSpec().ClusterName = cfg.Cluster().ID(), cfg.Cluster().Name()
+	info.TypedSpec().ClusterID, info.TypedSpec().ClusterName = machineconfig.ClusterID(cfg), machineconfig.ClusterName(cfg)
 	name := k8s.NewNodename(k8s.NamespaceName, k8s.NodenameID)
 	name.TypedSpec().Nodename = n.Hostname()
 	out = append(out, info, name)
 
 	kubelet := k8s.NewKubeletSpec(k8s.NamespaceName, k8s.KubeletID)
-	kubelet.TypedSpec().Image = cfg.Machine().Kubelet().Image()
+	kubelet.TypedSpec().Image = machineconfig.KubeletImage(cfg)
 	kubelet.TypedSpec().ExpectedNodename = n.Hostname()
 	out = append(out, kubelet)
 

@@ -28,15 +28,14 @@ func (n *Node) controlPlaneResources() []resource.Resource {
 		out = append(out, m)
 	}
 
-	cl := cfg.Cluster()
-	api := k8s.NewAPIServerConfig()
-	api.TypedSpec().Image = cl.APIServer().Image()
-	api.TypedSpec().ControlPlaneEndpoint = cl.Endpoint().String()
-	api.TypedSpec().LocalPort = cl.LocalAPIServerPort()
-	manager := k8s.NewControllerManagerConfig()
-	manager.TypedSpec().Enabled, manager.TypedSpec().Image = true, cl.ControllerManager().Image()
-	scheduler := k8s.NewSchedulerConfig()
-	scheduler.TypedSpec().Enabled, scheduler.TypedSpec().Image = true, cl.Scheduler().Image()
+	api := k8s.NewAPIServerConfig(k8s.APIServerConfigID)
+	api.TypedSpec().Image = cfg.K8sAPIServerConfig().Image()
+	api.TypedSpec().ControlPlaneEndpoint = machineconfig.Endpoint(cfg).String()
+	api.TypedSpec().LocalPort = cfg.K8sAPIServerConfig().APIPort()
+	manager := k8s.NewControllerManagerConfig(k8s.ControllerManagerConfigID)
+	manager.TypedSpec().Enabled, manager.TypedSpec().Image = true, cfg.K8sControllerManagerConfig().Image()
+	scheduler := k8s.NewSchedulerConfig(k8s.SchedulerConfigID)
+	scheduler.TypedSpec().Enabled, scheduler.TypedSpec().Image = true, cfg.K8sSchedulerConfig().Image()
 	out = append(out, api, manager, scheduler)
 
 	if !n.isServing() {

@@ -11,6 +11,7 @@ import (
 	"github.com/siderolabs/talos/pkg/machinery/config"
 
 	"github.com/talos-proxmox/talos-proxmox/lab/talos/etcd"
+	"github.com/talos-proxmox/talos-proxmox/lab/talos/machineconfig"
 )
 
 // Status is what the nodes and clusters of a site are doing.
@@ -102,7 +103,7 @@ func (n *Node) status() NodeStatus {
 		s.Problem = problem.Error()
 	}
 	if cfg := n.Config(); cfg != nil && cfg.Cluster() != nil {
-		s.Cluster = cfg.Cluster().Name()
+		s.Cluster = machineconfig.ClusterName(cfg)
 	}
 	if g, id := n.Group(); g != nil {
 		s.EtcdMember = etcd.FormatID(id)
@@ -122,7 +123,7 @@ func (g *EtcdCluster) status() ClusterStatus {
 		cfg = n.Config()
 	}
 	if cfg != nil && cfg.Cluster() != nil {
-		s.Name, s.Endpoint = cfg.Cluster().Name(), cfg.Cluster().Endpoint().String()
+		s.Name, s.Endpoint = machineconfig.ClusterName(cfg), machineconfig.Endpoint(cfg).String()
 	} else {
 		s.Name = g.Kube.Name()
 	}

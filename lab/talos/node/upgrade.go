@@ -102,7 +102,7 @@ func (n *Node) Preflight(next guest.Image) error {
 		return fmt.Errorf("pre-flight checks failed: %w", err)
 	}
 
-	k8s, err := compatibility.ParseKubernetesVersion(machineconfig.ImageVersion(n.Config().Machine().Kubelet().Image()))
+	k8s, err := compatibility.ParseKubernetesVersion(machineconfig.ImageVersion(machineconfig.KubeletImage(n.Config())))
 	if err != nil {
 		return nil //nolint:nilerr // an image without a version is not checked
 	}
