@@ -6,6 +6,7 @@ package machineconfig
 import (
 	"fmt"
 	"net/url"
+	"strings"
 
 	"github.com/siderolabs/talos/pkg/machinery/cel"
 	"github.com/siderolabs/talos/pkg/machinery/cel/celenv"
@@ -64,6 +65,8 @@ func (r *builder) moveInstall() error {
 	switch {
 	case install.InstallDiskSelector != nil:
 		expression = fmt.Sprintf("disk.serial == %q", install.InstallDiskSelector.Serial)
+	case strings.HasPrefix(install.InstallDisk, "/dev/disk/"):
+		expression = fmt.Sprintf("%q in disk.symlinks", install.InstallDisk)
 	case install.InstallDisk != "":
 		expression = fmt.Sprintf("disk.dev_path == %q", install.InstallDisk)
 	default:
