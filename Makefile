@@ -11,8 +11,9 @@ SIZES ?= 1,6,33
 
 export LAB_SITE := $(abspath $(SITE))
 
-PULUMI_VERSION := v3.259.0
-KUBERNETES_VERSION := v1.35.4
+# The versions stand in the modules of the tools.
+PULUMI_VERSION := $(shell sed -n 's|^\tgithub.com/pulumi/pulumi/pkg/v3 \(v[^ ]*\).*|\1|p' tools/pulumi/go.mod)
+KUBERNETES_VERSION := $(shell sed -n 's|^\tk8s.io/kubernetes \(v[^ ]*\).*|\1|p' tools/kubernetes/go.mod)
 
 LAB := bin/lab exec --
 TOOLS := bin/pulumi bin/pulumi-language-go bin/lab-kubernetes bin/kubectl bin/lab
@@ -44,7 +45,7 @@ bin/pulumi-language-go: tools/language-go/go.mod hack/language-go.sh hack/build.
 	fi
 
 KUBERNETES_FLAGS := $(foreach p,k8s.io/component-base/version k8s.io/client-go/pkg/version,\
-	-X $(p).gitVersion=$(KUBERNETES_VERSION) -X $(p).gitMajor=1 -X $(p).gitMinor=35 -X $(p).gitTreeState=clean)
+	-X $(p).gitVersion=$(KUBERNETES_VERSION) -X $(p).gitMajor=1 -X $(p).gitMinor=$(word 2,$(subst ., ,$(KUBERNETES_VERSION))) -X $(p).gitTreeState=clean)
 
 bin/lab-kubernetes: $(wildcard tools/kubernetes/*.go) tools/kubernetes/go.mod hack/build.sh
 	@CGO_ENABLED=0 hack/build.sh kubernetes tools/kubernetes $@ . "$(KUBERNETES_FLAGS)"

@@ -60,6 +60,9 @@ func newer() []release {
 		{13, []string{
 			"intel-npu", "joydev", "px-fuse", "rockchip-rknn", "uhid",
 		}},
+		{14, []string{
+			"harbor-credential-provider", "hyperv-guest-agent", "kata-containers-snp",
+		}},
 	}
 }
 

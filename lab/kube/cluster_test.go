@@ -83,14 +83,14 @@ func TestOlderVersionIsEmulated(t *testing.T) {
 	t.Parallel()
 
 	conf := config(t)
-	conf.Version = "v1.34.2"
+	conf.Version = "v1.31.4"
 	conf.APIServerArgs = map[string]string{"advertise-address": "10.0.0.11"}
 	c := start(t, conf)
 
 	version, err := c.Discovery().ServerVersion()
 	require.NoError(t, err)
-	require.Equal(t, "v1.34.2", version.GitVersion)
-	require.Equal(t, "34", version.Minor)
+	require.Equal(t, "v1.31.4", version.GitVersion)
+	require.Equal(t, "31", version.Minor)
 
 	t.Log("nobody gets in without a certificate of the cluster's CA")
 	anonymous := c.AdminConfig()

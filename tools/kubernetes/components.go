@@ -40,6 +40,9 @@ func parseComponents(c *config, listener net.Listener) (*components, error) {
 	rest.SetDefaultWarningHandler(rest.NoWarnings{})
 	master := "--master=https://" + listener.Addr().String()
 
+	if err := allowOlder(); err != nil {
+		return nil, err
+	}
 	api := apiserveroptions.NewServerRunOptions()
 	api.SecureServing.Listener = listener
 	emulate, err := emulation(c.Version)

@@ -8,10 +8,33 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/version"
 	versioninfo "k8s.io/apimachinery/pkg/version"
+	registry "k8s.io/apiserver/pkg/util/compatibility"
+	feature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/component-base/compatibility"
 	builtversion "k8s.io/component-base/version"
 	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
 )
+
+// oldestMinor is the oldest minor of Kubernetes 1 that this binary plays. A release's own API server
+// plays three minors; feature gates that it has no more are then as they are in its own version.
+const oldestMinor = 31
+
+// allowOlder lets the components play versions back to the oldest one. It is called before their
+// options are made.
+func allowOlder() error {
+	built, err := version.ParseSemantic(builtversion.Get().GitVersion)
+	if err != nil {
+		return fmt.Errorf("version of this binary: %w", err)
+	}
+	floor := version.MajorMinor(built.Major(), oldestMinor)
+	registry.DefaultComponentGlobalsRegistry.Reset()
+	if err := registry.DefaultComponentGlobalsRegistry.Register(compatibility.DefaultKubeComponent,
+		compatibility.NewEffectiveVersion(built, true, floor, floor), feature.DefaultMutableFeatureGate); err != nil {
+		return fmt.Errorf("allowing older versions: %w", err)
+	}
+
+	return nil
+}
 
 // emulation returns the flags that make the components behave as the minor version of want does.
 func emulation(want string) ([]string, error) {
