@@ -19,7 +19,7 @@ import (
 
 	"github.com/talos-proxmox/talos-proxmox/cmd/tpx/internal/pulumi"
 	"github.com/talos-proxmox/talos-proxmox/cmd/tpx/internal/stackfile"
-	"github.com/talos-proxmox/talos-proxmox/internal/gitops"
+	"github.com/talos-proxmox/talos-proxmox/internal/versions"
 	"github.com/talos-proxmox/talos-proxmox/stack"
 )
 
@@ -254,7 +254,7 @@ func (a Answers) render(project string) (string, error) {
 	}
 	var text strings.Builder
 	err = parsed.Execute(&text, map[string]any{
-		"A": a, "Key": project + ":", "Nodes": a.nodes(), "Subnet": first.Masked().String(), "Alone": a.Workers == "0", "Flux": gitops.FluxChartVersion,
+		"A": a, "Key": project + ":", "Nodes": a.nodes(), "Subnet": first.Masked().String(), "Alone": a.Workers == "0", "Flux": versions.FluxChart,
 	})
 	if err != nil {
 		return "", fmt.Errorf("writing the stack file: %w", err)
