@@ -84,6 +84,19 @@ func (f *Factory) Register(data []byte) (string, error) {
 	return f.put(s)
 }
 
+// text returns a registered schematic as the factory keeps it.
+func (f *Factory) text(id string) (string, error) {
+	f.mu.Lock()
+	known := f.known[id]
+	f.mu.Unlock()
+	_, data, err := known.id()
+	if err != nil {
+		return "", fmt.Errorf("encoding schematic %s: %w", id, err)
+	}
+
+	return string(data), nil
+}
+
 func (f *Factory) put(s Schematic) (string, error) {
 	id, data, err := s.id()
 	if err != nil {

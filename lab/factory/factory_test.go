@@ -4,6 +4,7 @@
 package factory_test
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -43,18 +44,28 @@ func TestSchematicsAreKnownByTheirRealIDs(t *testing.T) {
 		code int
 		want string
 	}{
-		"vanilla": {"{}", http.StatusCreated, `{"id":"` + factory.Vanilla + `"}`},
-		"agent":   {agentYAML, http.StatusCreated, `{"id":"` + agentID + `"}`},
+		"vanilla": {"{}", http.StatusCreated, factory.Vanilla},
+		"agent":   {agentYAML, http.StatusCreated, agentID},
 		"boot loader": {
 			"customization:\n  bootloader: sd-boot\n", http.StatusCreated,
-			`{"id":"` + bootLoaderID + `"}`,
+			bootLoaderID,
 		},
 		"no boot loader": {"customization:\n  bootloader: lilo\n", http.StatusBadRequest, "lilo does not belong to BootloaderKind values"},
 		"unknown":        {"customisation: {}", http.StatusBadRequest, "yaml: unmarshal errors:\n  line 1: field customisation not found in type schematic.Schematic"},
 	} {
 		code, body := get(f, http.MethodPost, "https://factory.talos.dev/schematics", c.body)
 		assert.Equal(t, c.code, code, name)
-		assert.Equal(t, c.want, body, name)
+		if code != http.StatusCreated {
+			assert.Equal(t, c.want, body, name)
+
+			continue
+		}
+		var answer struct{ ID, Schematic string }
+		require.NoError(t, json.Unmarshal([]byte(body), &answer), name)
+		assert.Equal(t, c.want, answer.ID, name)
+		again, err := f.Register([]byte(answer.Schematic))
+		require.NoError(t, err, name)
+		assert.Equal(t, answer.ID, again, "the normalized schematic is the same one")
 	}
 
 	again, err := factory.Open(dir)

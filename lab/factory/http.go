@@ -99,7 +99,12 @@ func (f *Factory) post(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	return send(w, http.StatusCreated, map[string]string{"id": id})
+	normalized, err := f.text(id)
+	if err != nil {
+		return err
+	}
+
+	return send(w, http.StatusCreated, map[string]string{"id": id, "schematic": normalized})
 }
 
 func (f *Factory) sendImage(w http.ResponseWriter, r *http.Request, id, v, name string) error {

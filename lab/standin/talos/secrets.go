@@ -19,6 +19,7 @@ import (
 	"github.com/siderolabs/talos/pkg/machinery/config"
 	"github.com/siderolabs/talos/pkg/machinery/config/generate"
 	"github.com/siderolabs/talos/pkg/machinery/config/generate/secrets"
+	"github.com/siderolabs/talos/pkg/machinery/constants"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/talos-proxmox/talos-proxmox/lab/standin/bridge"
@@ -162,7 +163,7 @@ func secretsOutputs(b *secrets.Bundle, version string) (bridge.Tree, error) {
 		b.Clock = secrets.NewFixedClock(time.Now())
 	}
 
-	input, err := generate.NewInput("", "", "", generate.WithSecretsBundle(b))
+	input, err := generate.NewInput("", "", constants.DefaultKubernetesVersion, generate.WithSecretsBundle(b))
 	if err != nil {
 		return nil, fmt.Errorf("generating the client configuration: %w", err)
 	}
