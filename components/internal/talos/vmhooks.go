@@ -40,7 +40,11 @@ func VMHooks(s *Session, node string) (*pulumi.ResourceHookBinding, error) {
 	if err != nil {
 		return nil, err
 	}
-	leave, err := s.hook("vm-leave/"+node, func(step hook.Step, _ *pulumi.ResourceHookArgs) error {
+	leave, err := s.hook("vm-leave/"+node, func(step hook.Step, args *pulumi.ResourceHookArgs) error {
+		if vmargs.WasOff(args.OldOutputs) && !s.Gate.Inside(m) {
+			return awaitStarted(s, step, m)
+		}
+
 		return leaveGate(s, step, m, &reboot)
 	})
 	if err != nil {
@@ -88,6 +92,26 @@ func leaveGate(s *Session, step hook.Step, m cluster.Member, reboot *rollout.Reb
 	return reboot.Leave(s.Ctx.Context(), d, m, func(ctx context.Context) error {
 		return s.Proxmox.Reboot(ctx, s.Config.Nodes[at])
 	})
+}
+
+// awaitStarted waits for a node whose VM was off and which this update started: nothing else in the run looks at it.
+// The other nodes may be off too and are started beside it, so that only this one is asked for.
+func awaitStarted(s *Session, step hook.Step, m cluster.Member) error {
+	bootstrapped, err := s.wasBootstrapped(s.Ctx.Context())
+	if err != nil || !bootstrapped {
+		return err
+	}
+	checker, err := s.checker(step)
+	if err != nil {
+		return err
+	}
+	checker.Cluster.Members = []cluster.Member{m}
+	checker.Cluster.SkipKubernetes = true
+	if err := checker.Ready(s.Ctx.Context()); err != nil {
+		return fmt.Errorf("node %s was started: %w", m, err)
+	}
+
+	return nil
 }
 
 // disruption returns what it takes to lead a node of the cluster through the gate.

@@ -27,6 +27,13 @@ func EditReboots(was, now resource.PropertyMap) bool {
 	return false
 }
 
+// WasOff reports whether a VM did not run when its state was read last.
+func WasOff(outputs resource.PropertyMap) bool {
+	started := withoutMarks(outputs["started"])
+
+	return started.IsBool() && !started.BoolValue()
+}
+
 // rebootingProperties returns the properties that the provider reboots a VM for, whatever changes in them.
 func rebootingProperties() []resource.PropertyKey {
 	return []resource.PropertyKey{
