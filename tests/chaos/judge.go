@@ -52,6 +52,33 @@ func outages(events []Event) []outage {
 	return found
 }
 
+// outagesOf returns the outages as far as the observation tells. The trace notes an operation when it ends, so that it
+// does not tell yet of a node that serves again after it was cut off: the site does.
+func outagesOf(o Observation) []outage {
+	all := outages(o.Events)
+	for i, out := range all {
+		switch {
+		case !out.to.IsZero():
+		case out.from.Before(o.From) && serves(o.Before, out.address):
+			all[i].to = o.From
+		case serves(o.After, out.address):
+			all[i].to = o.To
+		}
+	}
+
+	return all
+}
+
+func serves(site Site, address string) bool {
+	for _, n := range site.Nodes {
+		if n.Address == address {
+			return n.Serving
+		}
+	}
+
+	return false
+}
+
 // etcdMembers returns the addresses of etcd's members at a moment, as the trace tells it.
 func etcdMembers(o Observation, at time.Time) []string {
 	ids := map[string]string{}
@@ -90,7 +117,7 @@ func etcdMembers(o Observation, at time.Time) []string {
 // of one or two members has none to spare, so that any reboot costs it.
 func quorumKept(o Observation) []string {
 	var problems []string
-	all := outages(o.Events)
+	all := outagesOf(o)
 	for _, began := range all {
 		if !began.plane || began.from.Before(o.From) || began.from.After(o.To) {
 			continue
@@ -112,7 +139,7 @@ func quorumKept(o Observation) []string {
 // itself and which is not back. One that somebody took down by hand is not the command's doing.
 func oneAtATime(o Observation) []string {
 	var problems []string
-	all := outages(o.Events)
+	all := outagesOf(o)
 	for i, began := range all {
 		if began.from.Before(o.From) || began.from.After(o.To) {
 			continue

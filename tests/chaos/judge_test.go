@@ -92,6 +92,9 @@ func TestJudge(t *testing.T) {
 				"quorum: 10.30.0.2 stopped serving when 2 of etcd's 3 members were down (10.30.0.1, 10.30.0.2)",
 			},
 		},
+		"one that was cut off before and serves again": {
+			o: chaos.Observation{Before: whole, Events: three(event("node.serving", 1, 10, 50), event("node.down", 2, 103, 109))},
+		},
 		"one of one": {o: chaos.Observation{Events: []chaos.Event{event("talos.bootstrap", 1, 5, 6), event("node.down", 1, 101, 105)}}},
 		"a member's VM deleted": {
 			o:        chaos.Observation{Events: three(served, event("node.down", 3, 90, 120), task("pve.qmdestroy", 3, 102, 103))},
