@@ -4,8 +4,6 @@
 package main
 
 import (
-	"encoding/json"
-	"fmt"
 	"os"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
@@ -17,28 +15,12 @@ import (
 
 // load reads the stack's configuration as Pulumi hands it over; everything wrong with it is in the error.
 func load() (*stack.Stack, error) {
-	source := stack.Source{Project: os.Getenv(pulumi.EnvProject), Stack: os.Getenv(pulumi.EnvStack), Dir: projectDir(), Environment: os.Getenv}
-	if err := fromEnv(pulumi.EnvConfig, &source.Values); err != nil {
-		return nil, err
-	}
-	if err := fromEnv("PULUMI_CONFIG_SECRET_KEYS", &source.SecretKeys); err != nil {
-		return nil, err
+	source, err := stack.FromEnvironment(os.Getenv, projectDir())
+	if err != nil {
+		return nil, err //nolint:wrapcheck // names the variable
 	}
 
 	return stack.Load(source)
-}
-
-// fromEnv reads a variable that holds JSON.
-func fromEnv(name string, into any) error {
-	text := os.Getenv(name)
-	if text == "" {
-		return nil
-	}
-	if err := json.Unmarshal([]byte(text), into); err != nil {
-		return fmt.Errorf("reading %s: %w", name, err)
-	}
-
-	return nil
 }
 
 // projectDir returns the directory of Pulumi.yaml: Pulumi runs the program there.

@@ -50,7 +50,7 @@ func TestGettingStarted(t *testing.T) {
 			"pulumi up", "pulumi up --yes --skip-preview",
 		).Replace(commands[heading])
 		require.NotEmpty(t, script, heading)
-		r := s.try("bash", "-euo", "pipefail", "-c", "PATH=$PATH:"+home+"\n"+script)
+		r := s.try("bash", "-euo", "pipefail", "-c", "PATH="+home+":$PATH\n"+script)
 		require.Zero(t, r.code, "%s\n%s", script, r.all())
 
 		return r

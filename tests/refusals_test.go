@@ -103,3 +103,18 @@ func TestSecureValueInAPlainSettingIsRefused(t *testing.T) {
 	assert.Contains(t, r.all(), "defaults: holds a secure value where only plain settings stand")
 	assert.NotContains(t, r.all(), "value-to-be-kept-4712")
 }
+
+// TestBlocksOfTheWrongTypeAreToldWithTheirLines writes text where a block belongs, twice: both are told, by the
+// program, which knows the lines.
+func TestBlocksOfTheWrongTypeAreToldWithTheirLines(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.create("small")
+	file := s.small("talos-proxmox:talos:\n    version: v1.12.4\n", "talos-proxmox:talos: v1.12.4\n",
+		"talos-proxmox:kubernetes:\n    version: v1.35.0\n", "talos-proxmox:kubernetes: v1.35.0\n")
+
+	r := s.try("pulumi", "preview", "--stack", "small", "--config-file", file, "--non-interactive")
+	assert.NotZero(t, r.code)
+	assert.Contains(t, r.all(), "talos (line 11): must be a block of settings, not text")
+	assert.Contains(t, r.all(), "kubernetes (line 12): must be a block of settings, not text")
+}

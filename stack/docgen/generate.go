@@ -20,7 +20,6 @@ const (
 	PagePath     = "docs/reference/stack.md"
 	VersionsPath = "docs/versions.md"
 	SchemaPath   = "schema/stack.schema.json"
-	ProjectPath  = "Pulumi.yaml"
 )
 
 // generator holds what is common to one run.
@@ -44,13 +43,9 @@ func Generate(root string) (map[string][]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("writing the schema: %w", err)
 	}
-	project, err := os.ReadFile(filepath.Join(root, ProjectPath))
-	if err != nil {
-		return nil, fmt.Errorf("reading the project: %w", err)
-	}
 
 	return map[string][]byte{
-		PagePath: g.page(), VersionsPath: versionsPage(), SchemaPath: schema, ProjectPath: g.project(project),
+		PagePath: g.page(), VersionsPath: versionsPage(), SchemaPath: schema,
 	}, nil
 }
 
@@ -66,19 +61,6 @@ func (g *generator) undocumented() []string {
 	return missing
 }
 
-// project is the Pulumi project with its config block written anew. The defaults are empty blocks,
-// since Pulumi demands a value for every key that is declared without one.
-func (g *generator) project(old []byte) []byte {
-	var b bytes.Buffer
-	head, _, _ := strings.Cut(string(old), "\nconfig:\n")
-	b.WriteString(strings.TrimRight(head, "\n") + "\nconfig:\n")
-	for _, f := range spec.Fields(reflect.TypeFor[stack.File]()) {
-		fmt.Fprintf(&b, "  %s:\n    type: object\n    description: %q\n    default: {}\n", f.Name, g.comments.field(f.Owner, f.Struct.Name))
-	}
-
-	return b.Bytes()
-}
-
 // Stale are the generated files under root that differ from what the types say now.
 func Stale(root string) ([]string, error) {
 	files, err := Generate(root)
@@ -86,7 +68,7 @@ func Stale(root string) ([]string, error) {
 		return nil, err
 	}
 	var stale []string
-	for _, path := range []string{ProjectPath, PagePath, VersionsPath, SchemaPath} {
+	for _, path := range []string{PagePath, VersionsPath, SchemaPath} {
 		now, err := os.ReadFile(filepath.Join(root, path))
 		if err != nil && !os.IsNotExist(err) {
 			return nil, err
