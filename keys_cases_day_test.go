@@ -50,6 +50,7 @@ var dayCases = map[string]keyCase{
 	"manifests.charts.*.createNamespace": {given: "manifests: {charts: {one: {repository: testdata/charts, name: cilium, namespace: one}}}"},
 	"manifests.charts.*.order":           {value: "50", given: "manifests: {charts: {one: {repository: testdata/charts, name: cilium}}, inline: {two: {file: testdata/manifest.yaml}}}"},
 	"manifests.extra":                    {value: "['https://example.com/a.yaml']"},
+	"manifests.coreDns.corefile":         {value: "'.:53 { kubernetes cluster.local }'"},
 	"manifests.extraHeaders":             {value: "{word: a-secret}", given: "manifests: {extra: ['https://example.com/a.yaml']}"},
 
 	"gitops.provider":                          {value: "flux", without: "none", given: "gitops: {chart: {version: 2.18.2}, git: {url: 'https://git.example.com/a/b.git'}}", refused: "gitops.provider"},

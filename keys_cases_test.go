@@ -58,7 +58,7 @@ var keyCases = map[string]keyCase{
 	"talos.diskEncryption.ephemeral.kmsEndpoint":     {value: "https://a.example.com:4050", without: "https://b.example.com:4050", given: "talos: {diskEncryption: {ephemeral: {key: kms}}}"},
 	"talos.diskEncryption.ephemeral.passphrase":      {without: "other-secret", given: "talos: {diskEncryption: {ephemeral: {key: static}}}"},
 	"talos.registries.*.endpoints":                   {value: "[https://a.example.com]"},
-	"talos.registries.*.overridePath":                {given: mirrorGiven},
+	"talos.registries.*.overridePath":                {value: "true", given: "talos: {registries: {docker.io: {endpoints: ['https://mirror.example.com/v2/dh']}}}", refused: "containerd adds another"},
 	"talos.registries.*.skipFallback":                {given: mirrorGiven},
 	"talos.registries.*.username":                    {without: "other", given: "talos: {registries: {docker.io: {password: secret}}}"},
 	"talos.registries.*.password":                    {without: "other-secret", given: "talos: {registries: {docker.io: {username: a}}}"},

@@ -5,6 +5,7 @@ package stack
 
 import (
 	"fmt"
+	"reflect"
 	"strconv"
 	"strings"
 
@@ -13,7 +14,7 @@ import (
 
 // yamlCoercion returns advice when YAML or Pulumi read something else than what stands in the file: an octal or
 // hexadecimal number, one with underscores or an exponent, a date. It needs the file.
-func (d *decoder) yamlCoercion(path string, node *yaml.Node) string {
+func (d *decoder) yamlCoercion(path string, node *yaml.Node, v reflect.Value) string {
 	w, ok := d.written[path]
 	if !ok || w.quoted || w.raw == "" {
 		return ""
@@ -21,9 +22,14 @@ func (d *decoder) yamlCoercion(path string, node *yaml.Node) string {
 	switch {
 	case w.tag == "!!timestamp":
 		return fmt.Sprintf("YAML reads the date %s as something else: put it in quotes, %q", w.raw, w.raw)
+	case w.tag == "!!int" && !plainInteger(w.raw) && strings.HasPrefix(w.raw, "0") && number(w.raw) && v.Kind() == reflect.Int:
+		return fmt.Sprintf("YAML reads %s as an octal number, which is %s: write %s or %s, whichever is meant",
+			w.raw, node.Value, strings.TrimLeft(w.raw, "0"), node.Value)
+	case w.tag == "!!int" && !plainInteger(w.raw) && v.Kind() == reflect.String:
+		return fmt.Sprintf("YAML reads %s as the number %s: put it in quotes, %q", w.raw, node.Value, w.raw)
 	case w.tag == "!!int" && !plainInteger(w.raw):
 		return fmt.Sprintf(
-			"YAML reads %s as the number %s: write that, or put it in quotes where text is meant", w.raw, node.Value)
+			"YAML reads %s as the number %s: write that", w.raw, node.Value)
 	case w.tag == "!!float" && node.Tag != "!!str" && number(w.raw) && plainInteger(strings.TrimLeft(w.raw, "0")):
 		return fmt.Sprintf("YAML reads %s as the number %s: write it without leading zeros", w.raw, node.Value)
 	}

@@ -183,7 +183,7 @@ func (d *decoder) decodeScalar(path string, node *yaml.Node, v reflect.Value) {
 	if d.refusePlain(path, node.Value) {
 		return
 	}
-	if advice := d.yamlCoercion(path, node); advice != "" {
+	if advice := d.yamlCoercion(path, node, v); advice != "" {
 		d.fail(path, "%s", advice)
 
 		return

@@ -50,11 +50,11 @@ func TestNoLinesWithoutAFileOfTheseValues(t *testing.T) {
 func TestSurprises(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ written, given, want string }{
-		"octal":            {"vmId: 0144", `"vmId":100`, `nodes.a.vmId (line 3): YAML reads 0144 as the number 100: write that, or put it in quotes where text is meant`},
-		"octal, new":       {"vmId: 0o144", `"vmId":100`, `nodes.a.vmId (line 3): YAML reads 0o144 as the number 100: write that, or put it in quotes where text is meant`},
+		"octal":            {"vmId: 0144", `"vmId":100`, `nodes.a.vmId (line 3): YAML reads 0144 as an octal number, which is 100: write 144 or 100, whichever is meant`},
+		"octal, new":       {"vmId: 0o144", `"vmId":100`, `nodes.a.vmId (line 3): YAML reads 0o144 as the number 100: write that`},
 		"not octal":        {"vmId: 0800", `"vmId":800`, `nodes.a.vmId (line 3): YAML reads 0800 as the number 800: write it without leading zeros`},
-		"hexadecimal":      {"vmId: 0x64", `"vmId":100`, `nodes.a.vmId (line 3): YAML reads 0x64 as the number 100: write that, or put it in quotes where text is meant`},
-		"underscore":       {"memory: 8_192", `"memory":8192`, `nodes.a.memory (line 3): YAML reads 8_192 as the number 8192: write that, or put it in quotes where text is meant`},
+		"hexadecimal":      {"vmId: 0x64", `"vmId":100`, `nodes.a.vmId (line 3): YAML reads 0x64 as the number 100: write that`},
+		"underscore":       {"memory: 8_192", `"memory":8192`, `nodes.a.memory (line 3): YAML reads 8_192 as the number 8192: write that`},
 		"exponent":         {"cpu: 1e1", `"cpu":10`, ""},
 		"trailing zero":    {"zone: 1.10", `"zone":1.1`, `nodes.a.zone (line 3): must be text, not a number with a fraction: put it in quotes, "1.10"`},
 		"date":             {"description: 2024-01-01", `"description":"2024-01-01 00:00:00 +0000 UTC"`, `nodes.a.description (line 3): YAML reads the date 2024-01-01 as something else: put it in quotes, "2024-01-01"`},

@@ -155,7 +155,7 @@ func (d *decoder) validate(c spec.Config, e *expansion, s Source) (spec.Config, 
 	var ofConfig check.List
 	complete := rules.CheckAll(c, rules.Inputs{ReadFile: s.readFile, Environment: s.Environment}, &ofConfig)
 	for _, p := range ofConfig.Problems() {
-		if d.isBroken(p.Path) {
+		if d.isBroken(p.Path) || d.follows(p.Path) {
 			continue
 		}
 		p.Path = e.origin(p.Path)
@@ -186,6 +186,30 @@ func (d *decoder) isBroken(path string) bool {
 		}
 		if strings.HasPrefix(broken, path) && (len(broken) == len(path) || strings.ContainsRune(".[", rune(broken[len(path)]))) {
 			return true
+		}
+	}
+
+	return false
+}
+
+// switches are settings on which the meaning of others hangs: while one cannot be read, nothing is said of those.
+var switches = map[string][]string{
+	"gitops.provider": {"gitops"}, "gitops.method": {"gitops"}, "gitops.git.auth.type": {"gitops.git.auth"}, "gitops.git.url": {"gitops.git.auth"},
+	"cni.name": {"cni", "kubernetes.proxy"}, "cni.cilium": {"kubernetes.proxy"},
+	"talos.version": {"image", "images", "kubernetes.version", "talos.contract"}, "kubernetes.version": {"talos.version"},
+	"proxmox.hosts": {"proxmox.defaultHost", "nodes", "pools"}, "proxmox.username": {"proxmox"}, "proxmox.password": {"proxmox"},
+	"proxmox.apiToken": {"proxmox"}, "cluster.vmIdBase": {"nodes", "pools"},
+}
+
+// follows reports whether a problem at the path only follows from a setting that could not be read.
+func (d *decoder) follows(path string) bool {
+	for broken := range d.broken {
+		for at := broken; at != ""; at = check.Parent(at) {
+			for _, hangs := range switches[at] {
+				if path == hangs || strings.HasPrefix(path, hangs+".") || strings.HasPrefix(path, hangs+"[") {
+					return true
+				}
+			}
 		}
 	}
 

@@ -7,6 +7,7 @@ package check
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -27,7 +28,7 @@ func (l *List) Addf(path, format string, args ...any) {
 
 // Add records a problem, without what could be a credential in its message. The same problem is recorded once.
 func (l *List) Add(p spec.Problem) {
-	p.Message = credential.Redact(p.Message)
+	p.Message = escaped(credential.Redact(p.Message))
 	if l.seen[p] {
 		return
 	}
@@ -69,10 +70,32 @@ func (l *List) Err(subject string) error {
 
 	problems := l.Problems()
 	for i := range problems {
-		problems[i].Path = redactPath(problems[i].Path)
+		problems[i].Path = escaped(redactPath(problems[i].Path))
 	}
 
 	return &spec.InvalidError{Subject: subject, Problems: problems}
+}
+
+// quoted is a value as messages and paths quote it.
+var quoted = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
+
+// escaped shows letters of other scripts in quoted values as escapes, since many look like Latin ones or cannot be seen.
+func escaped(text string) string {
+	return quoted.ReplaceAllStringFunc(text, func(q string) string {
+		var b strings.Builder
+		for _, c := range q {
+			switch {
+			case c < 0x80 || string(c) == credential.Hidden:
+				b.WriteRune(c)
+			case c > 0xffff:
+				fmt.Fprintf(&b, `\U%08x`, c)
+			default:
+				fmt.Fprintf(&b, `\u%04x`, c)
+			}
+		}
+
+		return b.String()
+	})
 }
 
 // redactPath returns a path without names that could be credentials.

@@ -4,6 +4,8 @@
 package rules
 
 import (
+	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -74,6 +76,43 @@ func (r *rules) knownNode(path, name string) {
 	r.Addf(path, "there is no node %q%s", name, hint)
 }
 
+// stackFile are files that Pulumi and Go read.
+var stackFile = regexp.MustCompile(`^(Pulumi(\.[^/]+)?\.yaml|go\.(mod|sum)|[^/]+\.go)$`)
+
+// outputPath checks where something is written, and reports whether that is a path.
+func (r *rules) outputPath(at, file string) bool {
+	clean := path.Clean(file)
+	switch {
+	case strings.TrimSpace(file) == "":
+		r.Addf(at, "is empty: write a path, or remove it")
+
+		return false
+	case strings.HasPrefix(clean, "~"):
+		r.Addf(at, "%q begins with a tilde, which only shells read: write the directory itself", file)
+	case !path.IsAbs(clean) && !scope.InProject(file):
+		r.Addf(at, "%q leaves the project: write a path inside it, or one from / on", file)
+	case stackFile.MatchString(clean):
+		r.Addf(at, "%q is a file of the project: choose another path", file)
+	}
+
+	return true
+}
+
+// outputApart checks that a path is no other output's, and that no file is a directory of another.
+func (r *rules) outputApart(at, file string, seen map[string]string) {
+	const directory = "output.machineConfigDirectory"
+	for _, other := range scope.SortedKeys(seen) {
+		switch {
+		case other == file:
+			r.Addf(at, "%q is also %s: choose another path", file, seen[other])
+		case strings.HasPrefix(file, other+"/") && seen[other] != directory:
+			r.Addf(at, "%q is inside %s, which is a file: choose another path", file, seen[other])
+		case strings.HasPrefix(other, file+"/") && at != directory:
+			r.Addf(at, "%q is a directory of %s: choose another path", file, seen[other])
+		}
+	}
+}
+
 // output checks what is written beside the stack's outputs.
 func (r *rules) output() {
 	o := r.Config.Output
@@ -88,12 +127,11 @@ func (r *rules) output() {
 		if f.file == nil {
 			continue
 		}
-		if strings.TrimSpace(*f.file) == "" {
-			r.Addf(f.path, "is empty: write a path, or remove it")
-		} else if other, twice := seen[*f.file]; twice {
-			r.Addf(f.path, "%q is also %s: choose another path", *f.file, other)
+		if r.outputPath(f.path, *f.file) {
+			file := path.Clean(*f.file)
+			r.outputApart(f.path, file, seen)
+			seen[file] = f.path
 		}
-		seen[*f.file] = f.path
 	}
 	if s := o.Store; s != nil {
 		r.store(*s)

@@ -37,6 +37,7 @@ func (r *rules) cni() {
 			}
 		}
 	}
+	r.ciliumValues(c)
 	r.announcements(c)
 	r.bgp(c.BGP)
 	if c.GatewayAPI != nil {
@@ -245,6 +246,7 @@ func (r *rules) manifests() {
 	if len(m.ExtraHeaders) > 0 && len(m.Extra) == 0 {
 		r.Addf("manifests.extraHeaders", "is for the URLs under extra, and there are none: remove it")
 	}
+	r.coreDNS(m.CoreDNS)
 	if d := m.CoreDNS; d != nil && spec.Or(d.Disabled, false) && (d.Image != nil || d.Corefile != nil) {
 		r.Addf("manifests.coreDns.disabled", "is true while other settings of CoreDNS are written: remove one of them")
 	}

@@ -4,6 +4,7 @@
 package scope
 
 import (
+	"crypto/x509"
 	"encoding/pem"
 	"fmt"
 	"maps"
@@ -141,11 +142,21 @@ func IsLabelValue(text string) bool { return text == "" || QualifiedForm.MatchSt
 // TagRule is what a problem says of a tag that Proxmox VE does not take.
 const TagRule = "is no Proxmox tag: use lower-case letters, digits, and _ - + . after the first"
 
-// IsCertificate reports whether text begins with a PEM certificate.
+// IsCertificate reports whether text is PEM certificates, each of which can be read.
 func IsCertificate(text spec.Text) bool {
-	block, _ := pem.Decode([]byte(text))
-
-	return block != nil && block.Type == "CERTIFICATE"
+	rest := []byte(text)
+	for some := false; ; some = true {
+		var block *pem.Block
+		if block, rest = pem.Decode(rest); block == nil {
+			return some && strings.TrimSpace(string(rest)) == ""
+		}
+		if block.Type != "CERTIFICATE" {
+			return false
+		}
+		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
+			return false
+		}
+	}
 }
 
 // LastOf returns the last address of a network.

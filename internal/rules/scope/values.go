@@ -35,7 +35,7 @@ func (s *Scope) KnownHost(path, host string) {
 // Certificate checks a CA certificate.
 func (s *Scope) Certificate(path string, ca *spec.Text) {
 	if ca != nil && !IsCertificate(*ca) {
-		s.Addf(path, "is not a CA certificate: give it in PEM form, -----BEGIN CERTIFICATE-----")
+		s.Addf(path, "is not a CA certificate that can be read whole: give it in PEM form, from -----BEGIN CERTIFICATE----- to its end")
 	}
 }
 

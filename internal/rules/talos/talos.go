@@ -29,7 +29,7 @@ func (r *rules) talos() {
 		r.BlockName(check.Key("talos.trustedRoots", name), name)
 		if !scope.IsCertificate(t.TrustedRoots[name]) {
 			r.Addf(check.Key("talos.trustedRoots", name),
-				"is not a CA certificate: give it in PEM form, -----BEGIN CERTIFICATE-----")
+				"is not a CA certificate that can be read whole: give it in PEM form, from -----BEGIN CERTIFICATE----- to its end")
 		}
 	}
 	for i, destination := range t.LogDestinations {
@@ -105,20 +105,40 @@ func (r *rules) registries() {
 	for _, name := range scope.SortedKeys(r.Config.Talos.Registries) {
 		reg := r.Config.Talos.Registries[name]
 		at := check.Key("talos.registries", name)
+		if asked, known := registryNames[name]; known {
+			r.Addf(at, "is a name that containerd never asks by: write %s", asked)
+		}
 		if _, ok := scope.WebURL("https://"+name, "https"); name != "*" && (!ok || strings.Contains(name, "/")) {
 			r.Addf(at, "%q is no registry: write its host such as docker.io, or *", name)
 		}
 		for i, endpoint := range reg.Endpoints {
-			if _, ok := scope.WebURL(endpoint, "https", "http"); !ok {
-				r.Addf(check.Index(at+".endpoints", i),
-					"%q is no endpoint: write an URL such as https://harbor.example.com/v2/dh", endpoint)
-			}
+			r.endpointPath(check.Index(at+".endpoints", i), endpoint, spec.Or(reg.OverridePath, false))
 		}
 		if len(reg.Endpoints) == 0 && (spec.Or(reg.OverridePath, false) || spec.Or(reg.SkipFallback, false)) {
 			r.Addf(at+".endpoints", "is required where overridePath or skipFallback is set: name the mirrors")
 		}
 		r.registryAuth(at, reg)
 	}
+}
+
+// endpointPath checks a mirror's address, and that exactly one of its path and containerd gives the /v2 of the API.
+func (r *rules) endpointPath(at, endpoint string, override bool) {
+	u, ok := scope.WebURL(endpoint, "https", "http")
+	v2 := ok && slices.Contains(strings.Split(u.Path, "/"), "v2")
+	switch {
+	case !ok:
+		r.Addf(at, "%q is no endpoint: write an URL such as https://harbor.example.com/v2/dh", endpoint)
+	case v2 && !override:
+		r.Addf(at, "has /v2 in its path, and containerd adds another: set overridePath to true, or leave /v2 out")
+	case !v2 && override:
+		r.Addf(at, "has no /v2 in its path, and with overridePath containerd adds none: write it, or set overridePath to false")
+	}
+}
+
+// registryNames are names of Docker Hub under which containerd asks no mirror, with the one it uses.
+var registryNames = map[string]string{
+	"index.docker.io": "docker.io", "registry-1.docker.io": "docker.io", "registry.hub.docker.com": "docker.io", "hub.docker.com": "docker.io",
+	"docker.com": "docker.io", "registry.docker.io": "docker.io", "k8s.gcr.io": "registry.k8s.io",
 }
 
 func (r *rules) registryAuth(at string, reg spec.Registry) {
