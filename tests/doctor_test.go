@@ -72,7 +72,7 @@ func TestDoctorBeforeTheFirstUp(t *testing.T) {
 		"a factory that is not there": {[]string{"https://factory.talos.dev", "https://nowhere.invalid"}, "factory: "},
 		"a version that is not there": {[]string{"version: v1.12.4", "version: v1.12.99"}, "factory: the Image Factory has no image of this version"},
 		"too many cores":              {[]string{"cpu: 2\n", "cpu: 512\n"}, "capacity: 512 cores, and host ryzen-proxmox has "},
-		"too much memory":             {[]string{"memory: 2048", "memory: 4194304"}, "capacity: its nodes get 12582912 MiB of memory"},
+		"too much memory":             {[]string{"memory: 2048", "memory: 2097152"}, "capacity: its nodes get 6291456 MiB of memory"},
 	} {
 		_, e := s.examine(tpx, "dev", s.stackFile("Pulumi.dev.yaml", c.edits...))
 		assert.Contains(t, strings.Join(e.wrong(), "\n"), c.want, name)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-// Command stackdoc writes the stack file's reference page, the page of versions and its JSON Schema from the Go types. With -check it only says which
-// of them are stale.
+// Command stackdoc writes the stack file's reference page, the page of versions and the JSON Schema from the Go
+// types. With -check it only says which of them are stale.
 package main
 
 import (

@@ -63,7 +63,7 @@ func Run(ctx context.Context, project pulumi.Project, cli pulumi.CLI, out io.Wri
 	if len(found) == 0 {
 		return errors.New("none of the stack's VMs is there: nothing is adopted")
 	}
-	if err := e.with(access).importAll(ctx, plan.provider, found); err != nil {
+	if err := e.with(access).importAll(ctx, plan, found); err != nil {
 		return err
 	}
 	for _, m := range found {
@@ -74,7 +74,7 @@ func Run(ctx context.Context, project pulumi.Project, cli pulumi.CLI, out io.Wri
 }
 
 // importAll writes VMs, and the components that they belong to, into the state.
-func (e engine) importAll(ctx context.Context, p provider, found []planned) error {
+func (e engine) importAll(ctx context.Context, p plan, found []planned) error {
 	text, err := json.Marshal(importFile(p, found))
 	if err != nil {
 		return fmt.Errorf("writing what to import: %w", err)

@@ -10,15 +10,12 @@ import (
 	"strings"
 )
 
-// NodeType is the type of the component that a node is.
-const NodeType = "talos-proxmox:components:ProxmoxNode"
-
 // hidden stands in what Pulumi prints for a secret.
 const hidden = "[secret]"
 
 // provider names the provider that manages the VMs.
 type provider struct {
-	urn string
+	urn, parent string
 	// known says that the state has it.
 	known bool
 	// inputs as they are printed.
@@ -46,33 +43,70 @@ func hides(v any) bool {
 	}
 }
 
-// importFile returns what `pulumi import` reads: the VMs with all that should be in the state, since the
-// provider reads only part of it back.
-func importFile(p provider, found []planned) map[string]any {
+// importFile returns what `pulumi import` reads: the VMs with all that is to be in the state, since the provider
+// does not find everything when it looks at a VM that it does not know, and what they belong to.
+func importFile(p plan, found []planned) map[string]any {
+	f := &importSpec{plan: p, names: map[string]string{}, done: map[string]bool{}}
 	const name = "provider"
-	var resources []map[string]any
-	names := map[string]string{}
-	if p.known {
-		names[name] = p.urn
+	if p.provider.known {
+		f.names[name] = p.provider.urn
 	} else {
-		resources = append(resources, map[string]any{
-			"type": providerType, "name": name, "logicalName": lastOf(p.urn), "version": p.inputs["version"],
-			"inputs": p.open(),
-		})
+		f.add(map[string]any{
+			"type": providerType, "name": name, "logicalName": lastOf(p.provider.urn), "version": p.provider.inputs["version"],
+			"inputs": p.provider.open(),
+		}, f.component(p.provider.parent))
 	}
 	for _, m := range found {
-		node := lastOf(m.parent)
-		resources = append(resources, map[string]any{
-			"type": NodeType, "name": node, "logicalName": node, "component": true,
-		}, map[string]any{
+		f.add(map[string]any{
 			"type": machineType, "name": lastOf(m.urn), "logicalName": lastOf(m.urn),
-			"id": fmt.Sprint(m.id()), "parent": node, "provider": name,
+			"id": fmt.Sprint(m.id()), "provider": name,
 			"inputs": m.unlimited(), "outputs": withoutNotes(m.unlimited()),
-		})
+		}, f.component(m.parent))
 	}
 
-	return map[string]any{"nameTable": names, "resources": resources}
+	return map[string]any{"nameTable": f.names, "resources": f.resources}
 }
+
+// importSpec collects resources; each comes after what it belongs to.
+type importSpec struct {
+	plan      plan
+	names     map[string]string
+	resources []map[string]any
+	done      map[string]bool
+}
+
+func (f *importSpec) add(resource map[string]any, parent string) {
+	if parent != "" {
+		resource["parent"] = parent
+	}
+	f.resources = append(f.resources, resource)
+}
+
+// component adds a component and what it belongs to, once, and returns its name in the file; empty for the
+// stack itself.
+func (f *importSpec) component(urn string) string {
+	c, ok := f.plan.components[urn]
+	if !ok || c.kind == stackType {
+		return ""
+	}
+	name := c.kind[strings.LastIndex(c.kind, ":")+1:] + "-" + lastOf(urn)
+	if f.done[urn] {
+		return name
+	}
+	f.done[urn] = true
+	if c.known {
+		f.names[name] = urn
+
+		return name
+	}
+	parent := f.component(c.parent)
+	f.add(map[string]any{"type": c.kind, "name": name, "logicalName": lastOf(urn), "component": true}, parent)
+
+	return name
+}
+
+// stackType is the type of the resource that everything belongs to.
+const stackType = "pulumi:pulumi:Stack"
 
 // unlimited is the inputs without speeds of disks that limit nothing, which the provider never finds.
 func (m planned) unlimited() map[string]any {

@@ -27,6 +27,15 @@ const (
 type plan struct {
 	provider provider
 	machines []planned
+	// components are those that resources belong to, by URN.
+	components map[string]component
+}
+
+// component is what a resource belongs to.
+type component struct {
+	kind, parent string
+	// known reports whether the state has it.
+	known bool
 }
 
 // planned describes a VM that an up would create.
@@ -53,11 +62,12 @@ func readPlan(text []byte) (plan, error) {
 	if err := json.Unmarshal(text, &preview); err != nil {
 		return plan{}, fmt.Errorf("reading the preview: %w", err)
 	}
-	var p plan
+	p := plan{components: map[string]component{}}
 	for _, step := range preview.Steps {
+		p.components[step.URN] = component{kind: step.New.Type, parent: step.New.Parent, known: step.Op != "create"}
 		switch create := step.Op == "create"; {
 		case step.New.Type == providerType:
-			p.provider = provider{urn: step.URN, known: !create, inputs: step.New.Inputs}
+			p.provider = provider{urn: step.URN, parent: step.New.Parent, known: !create, inputs: step.New.Inputs}
 		case create && step.New.Type == secretsType:
 			return plan{}, errors.New("the stack would make new secrets, with which nobody reaches the cluster: " +
 				"set cluster.adopted and cluster.secretsBundle")

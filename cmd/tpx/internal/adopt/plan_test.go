@@ -22,6 +22,11 @@ func preview(kind string) string {
 			"inputs": {"endpoint": "https://pve", "apiToken": "[secret]", "version": "6.18.1"}}},
 		{"op": "same", "urn": "urn:pulumi:p::t::x::known", "newState": {"type": "proxmoxve:VM/virtualMachine:VirtualMachine"}},
 		{"op": "create", "urn": "urn:pulumi:p::t::x::other", "newState": {"type": "` + kind + `"}},
+		{"op": "create", "urn": "urn:pulumi:p::t::c::blue", "newState": {"type": "talos-proxmox:components:Cluster",
+			"parent": "urn:pulumi:p::t::pulumi:pulumi:Stack::p-t"}},
+		{"op": "create", "urn": "urn:pulumi:p::t::n::blue-cp-1", "newState": {"type": "talos-proxmox:components:ProxmoxNode",
+			"parent": "urn:pulumi:p::t::c::blue"}},
+		{"op": "create", "urn": "urn:pulumi:p::t::pulumi:pulumi:Stack::p-t", "newState": {"type": "pulumi:pulumi:Stack"}},
 		{"op": "create", "urn": "urn:pulumi:p::t::n$v::blue-cp-1-vm", "newState": {
 			"type": "proxmoxve:VM/virtualMachine:VirtualMachine", "parent": "urn:pulumi:p::t::n::blue-cp-1",
 			"inputs": {"name": "cp-1", "nodeName": "pve1", "vmId": 301, "__defaults": [],
@@ -95,14 +100,16 @@ func TestTheStateGetsWhatTheStackSays(t *testing.T) {
 	p.machines[0].compare(theMachine(), &problems)
 	require.NoError(t, problems.Err("x"))
 
-	text, err := json.Marshal(importFile(p.provider, p.machines))
+	text, err := json.Marshal(importFile(p, p.machines))
 	require.NoError(t, err)
 	assert.JSONEq(t, `{"nameTable": {}, "resources": [
 		{"type": "pulumi:providers:proxmoxve", "name": "provider", "logicalName": "proxmox", "version": "6.18.1", "inputs": {
 			"endpoint": "https://pve", "version": "6.18.1"}},
-		{"type": "talos-proxmox:components:ProxmoxNode", "name": "blue-cp-1", "logicalName": "blue-cp-1", "component": true},
+		{"type": "talos-proxmox:components:Cluster", "name": "Cluster-blue", "logicalName": "blue", "component": true},
+		{"type": "talos-proxmox:components:ProxmoxNode", "name": "ProxmoxNode-blue-cp-1", "logicalName": "blue-cp-1",
+			"parent": "Cluster-blue", "component": true},
 		{"type": "proxmoxve:VM/virtualMachine:VirtualMachine", "name": "blue-cp-1-vm", "logicalName": "blue-cp-1-vm",
-			"id": "301", "parent": "blue-cp-1", "provider": "provider",
+			"id": "301", "parent": "ProxmoxNode-blue-cp-1", "provider": "provider",
 			"inputs": {"name": "cp-1", "nodeName": "pve1", "vmId": 301, "__defaults": [],
 				"networkDevices": [{"macAddress": "aa:bb:cc:00:00:01"}],
 				"disks": [{"interface": "scsi0"}, {"interface": "scsi1", "speed": {"read": 9}}],
@@ -113,7 +120,7 @@ func TestTheStateGetsWhatTheStackSays(t *testing.T) {
 				"cdrom": {"interface": "ide0", "fileId": "local:iso/talos.iso"}}}]}`, string(text))
 
 	p.provider.known = true
-	again := importFile(p.provider, nil)
+	again := importFile(p, nil)
 	assert.Equal(t, map[string]string{"provider": p.provider.urn}, again["nameTable"])
 	assert.Empty(t, again["resources"])
 }

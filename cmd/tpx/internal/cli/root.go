@@ -65,7 +65,7 @@ Exit codes: 0 fine, 1 something was found (drift, findings of doctor), 2 the com
 	root.PersistentFlags().StringVarP(&w.stack, "stack", "s", "", "the stack, as Pulumi takes it; its first argument does as well")
 	root.PersistentFlags().StringVar(&w.configFile, "config-file", "", "the stack file, where it is not Pulumi.<stack>.yaml")
 	root.AddCommand(
-		initCommand(w),
+		initCommand(w), checkCommand(w),
 		driftCommand(w), adoptCommand(w), imagesCommand(w), chartsCommand(w), accessCommand(w), statusCommand(w),
 		backupCommand(w), restoreCommand(w), doctorCommand(w),
 	)

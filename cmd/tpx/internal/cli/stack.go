@@ -5,6 +5,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -17,7 +18,9 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/cmd/tpx/internal/drift"
 	"github.com/talos-proxmox/talos-proxmox/cmd/tpx/internal/images"
 	"github.com/talos-proxmox/talos-proxmox/cmd/tpx/internal/pulumi"
+	"github.com/talos-proxmox/talos-proxmox/cmd/tpx/internal/stackfile"
 	"github.com/talos-proxmox/talos-proxmox/cmd/tpx/internal/state"
+	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
 // stateFlags say where a stack's state is read, and which of its clusters is meant.
@@ -107,6 +110,27 @@ func adoptCommand(w *where) *cobra.Command {
 			"up takes them as they are. When one of them is another than the stack says, nothing is adopted.",
 		func(cmd *cobra.Command, project pulumi.Project, stack pulumi.CLI) error {
 			return adopt.Run(cmd.Context(), project, stack, cmd.OutOrStdout()) //nolint:wrapcheck // says everything
+		})
+}
+
+func checkCommand(w *where) *cobra.Command {
+	return w.onStack("check", "Check a stack file against every rule, without Pulumi's engine and without a network",
+		"Tells everything that is wrong with a stack file, each problem with its path and line, as a preview would, and\n"+
+			"has Talos's own validation look at each node's machine configuration. Exit code 1 says that something is wrong.",
+		func(cmd *cobra.Command, project pulumi.Project, stack pulumi.CLI) error {
+			nodes, err := stackfile.Check(cmd.Context(), project, stack)
+			var wrong *spec.InvalidError
+			switch {
+			case errors.As(err, &wrong):
+				fmt.Fprintln(cmd.OutOrStdout(), err)
+
+				return errFound
+			case err != nil:
+				return err //nolint:wrapcheck // says everything
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "stack %s: nothing is wrong with its %d nodes\n", stack.FileStack(), nodes)
+
+			return nil
 		})
 }
 
