@@ -55,12 +55,25 @@ var theBundle = sync.OnceValues(func() (*secrets.Bundle, error) {
 // talosState answers as the Talos provider does.
 func talosState(t *testing.T, preview bool) func(pulumi.MockResourceArgs) (string, resource.PropertyMap) {
 	t.Helper()
+	state, err := talosAnswers(preview)
+	require.NoError(t, err)
+
+	return state
+}
+
+func talosAnswers(preview bool) (func(pulumi.MockResourceArgs) (string, resource.PropertyMap), error) {
 	bundle, err := theBundle()
-	require.NoError(t, err)
+	if err != nil {
+		return nil, err
+	}
 	text, err := json.Marshal(machineconfig.SecretsOf(bundle))
-	require.NoError(t, err)
+	if err != nil {
+		return nil, err
+	}
 	var machineSecrets map[string]any
-	require.NoError(t, json.Unmarshal(text, &machineSecrets))
+	if err := json.Unmarshal(text, &machineSecrets); err != nil {
+		return nil, err
+	}
 
 	return func(args pulumi.MockResourceArgs) (string, resource.PropertyMap) {
 		outputs := args.Inputs.Copy()
@@ -81,7 +94,7 @@ func talosState(t *testing.T, preview bool) func(pulumi.MockResourceArgs) (strin
 		}
 
 		return args.Name + "-id", outputs
-	}
+	}, nil
 }
 
 // made is a cluster whose outputs a test looks at.
