@@ -84,6 +84,7 @@ func (a *fakeAPI) node(w http.ResponseWriter, r *http.Request, name string) {
 	}
 	n := corev1.Node{TypeMeta: metav1.TypeMeta{Kind: "Node", APIVersion: "v1"}, ObjectMeta: metav1.ObjectMeta{Name: name}}
 	n.Spec.Unschedulable = a.cordoned[name]
+	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
 	if a.cordoned[name] {
 		n.Annotations = map[string]string{"talos.dev/cordoned": "true"}
 	}

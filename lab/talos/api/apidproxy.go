@@ -10,8 +10,11 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
+	"os"
 	"strings"
 	"sync"
+	"syscall"
 
 	"github.com/siderolabs/talos/pkg/machinery/constants"
 	"google.golang.org/grpc"
@@ -117,7 +120,9 @@ func dial(n *node.Node, target string) (*grpc.ClientConn, error) {
 	conn, err := grpc.NewClient(
 		"passthrough:///"+net.JoinHostPort(strings.Trim(target, "[]"), fmt.Sprint(constants.ApidPort)),
 		grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) {
-			return n.VM.Net.DialContext(ctx, "tcp", addr)
+			conn, err := n.VM.Net.DialContext(ctx, "tcp", addr)
+
+			return conn, kernelError(addr, err)
 		}),
 		grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{
 			RootCAs: pki.Roots, Certificates: []tls.Certificate{*pki.Client},
@@ -265,4 +270,15 @@ func (l *lockedSender) send(m proto.Message) error {
 	defer l.mu.Unlock()
 
 	return l.stream.SendMsg(m) //nolint:wrapcheck // the caller's own stream
+}
+
+// kernelError returns an error of the site's network as the kernel has it.
+func kernelError(addr string, err error) error {
+	ap, parseErr := netip.ParseAddrPort(addr)
+	var reason syscall.Errno
+	if err == nil || parseErr != nil || !errors.As(err, &reason) {
+		return err
+	}
+
+	return &net.OpError{Op: "dial", Net: "tcp", Addr: net.TCPAddrFromAddrPort(ap), Err: os.NewSyscallError("connect", reason)}
 }

@@ -42,6 +42,9 @@ func (s *machineServer) ApplyConfiguration(
 func (s *machineServer) applyConfiguration(
 	ctx context.Context, in *machine.ApplyConfigurationRequest,
 ) (*machine.ApplyConfiguration, error) {
+	if in.GetMode() != machine.ApplyConfigurationRequest_TRY {
+		s.node.CancelTry()
+	}
 	cfg, err := machineconfig.Load(in.GetData(), s.node.Image.Talos)
 	if err != nil {
 		return nil, machineconfig.Invalid(err)

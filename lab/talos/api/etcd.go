@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/siderolabs/talos/pkg/machinery/api/common"
 	"github.com/siderolabs/talos/pkg/machinery/api/machine"
@@ -38,30 +39,39 @@ func (s *machineServer) controlPlaneOnly(what string) error {
 	return status.Errorf(codes.Unimplemented, "%s is only available on control plane nodes", what)
 }
 
-// etcdClient finds an etcd that answers: this node's own, or that of another control plane.
-func (s *machineServer) etcdClient(local bool) (*node.EtcdCluster, error) {
-	if g, _ := s.node.Group(); g != nil {
-		return g, nil
-	}
-	if !local {
-		for _, g := range s.node.Nodes.GroupsOf(s.node.ClusterID(), s.node.VM.Net) {
-			if g.AnyRunning() != nil {
-				return g, nil
+// etcdPoll is how often, in real time, a client looks for an etcd that answers.
+const etcdPoll = 50 * time.Millisecond
+
+// etcdClient finds an etcd that answers: this node's own, or that of another control plane. Talos waits for one as long
+// as its caller does.
+func (s *machineServer) etcdClient(ctx context.Context, local bool) (*node.EtcdCluster, error) {
+	for {
+		if g, _ := s.node.Group(); g != nil {
+			return g, nil
+		}
+		if !local {
+			for _, g := range s.node.Nodes.GroupsOf(s.node.ClusterID(), s.node.VM.Net) {
+				if g.AnyRunning() != nil {
+					return g, nil
+				}
 			}
 		}
+		select {
+		case <-ctx.Done():
+			return nil, status.FromContextError(ctx.Err()).Err()
+		case <-time.After(etcdPoll):
+		}
 	}
-
-	return nil, errors.New("error building etcd client: context deadline exceeded")
 }
 
-// etcdWithLeader returns etcdClient for requests that need a leader.
-func (s *machineServer) etcdWithLeader(what string, local bool) (*node.EtcdCluster, error) {
+// etcdWithLeader is etcdClient for requests that need a leader.
+func (s *machineServer) etcdWithLeader(ctx context.Context, what string, local bool) (*node.EtcdCluster, error) {
 	if err := s.controlPlaneOnly(what); err != nil {
 		return nil, err
 	}
-	g, err := s.etcdClient(local)
+	g, err := s.etcdClient(ctx, local)
 	if err != nil {
-		return nil, fmt.Errorf("failed to create etcd client: %w", err)
+		return nil, err
 	}
 	if !g.Quorum() {
 		return nil, status.Error(codes.Unavailable, etcd.ErrNoLeader.Error())
@@ -72,9 +82,9 @@ func (s *machineServer) etcdWithLeader(what string, local bool) (*node.EtcdClust
 
 // EtcdMemberList lists the members of the cluster.
 func (s *machineServer) EtcdMemberList(
-	_ context.Context, in *machine.EtcdMemberListRequest,
+	ctx context.Context, in *machine.EtcdMemberListRequest,
 ) (*machine.EtcdMemberListResponse, error) {
-	g, err := s.etcdWithLeader("member list", in.GetQueryLocal())
+	g, err := s.etcdWithLeader(ctx, "member list", in.GetQueryLocal())
 	if err != nil {
 		return nil, err
 	}
@@ -94,9 +104,9 @@ func (s *machineServer) EtcdMemberList(
 
 // EtcdRemoveMemberByID removes a member, running or not.
 func (s *machineServer) EtcdRemoveMemberByID(
-	_ context.Context, in *machine.EtcdRemoveMemberByIDRequest,
+	ctx context.Context, in *machine.EtcdRemoveMemberByIDRequest,
 ) (*machine.EtcdRemoveMemberByIDResponse, error) {
-	g, err := s.etcdWithLeader("etcd remove member", false)
+	g, err := s.etcdWithLeader(ctx, "etcd remove member", false)
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +128,7 @@ func (s *machineServer) EtcdRemoveMemberByID(
 func (s *machineServer) EtcdLeaveCluster(
 	ctx context.Context, _ *machine.EtcdLeaveClusterRequest,
 ) (*machine.EtcdLeaveClusterResponse, error) {
-	if _, err := s.etcdWithLeader("etcd leave", false); err != nil {
+	if _, err := s.etcdWithLeader(ctx, "etcd leave", false); err != nil {
 		return nil, err
 	}
 	if err := s.node.LeaveEtcd(ctx); err != nil {
@@ -130,9 +140,9 @@ func (s *machineServer) EtcdLeaveCluster(
 
 // EtcdForfeitLeadership moves etcd's leadership to another member.
 func (s *machineServer) EtcdForfeitLeadership(
-	context.Context, *machine.EtcdForfeitLeadershipRequest,
+	ctx context.Context, _ *machine.EtcdForfeitLeadershipRequest,
 ) (*machine.EtcdForfeitLeadershipResponse, error) {
-	g, err := s.etcdWithLeader("etcd forfeit leadership", false)
+	g, err := s.etcdWithLeader(ctx, "etcd forfeit leadership", false)
 	if err != nil {
 		return nil, err
 	}
@@ -148,13 +158,13 @@ func (s *machineServer) EtcdForfeitLeadership(
 }
 
 // EtcdStatus tells how this node's member is.
-func (s *machineServer) EtcdStatus(context.Context, *emptypb.Empty) (*machine.EtcdStatusResponse, error) {
+func (s *machineServer) EtcdStatus(ctx context.Context, _ *emptypb.Empty) (*machine.EtcdStatusResponse, error) {
 	if err := s.controlPlaneOnly("etcd status"); err != nil {
 		return nil, err
 	}
-	g, err := s.etcdClient(true)
+	g, err := s.etcdClient(ctx, true)
 	if err != nil {
-		return nil, fmt.Errorf("failed to create etcd client: %w", err)
+		return nil, err
 	}
 
 	_, id := s.node.Group()
@@ -175,8 +185,8 @@ func (s *machineServer) EtcdStatus(context.Context, *emptypb.Empty) (*machine.Et
 }
 
 // EtcdAlarmList lists alarms; the lab raises none.
-func (s *machineServer) EtcdAlarmList(context.Context, *emptypb.Empty) (*machine.EtcdAlarmListResponse, error) {
-	if _, err := s.etcdWithLeader("etcd alarm list", true); err != nil {
+func (s *machineServer) EtcdAlarmList(ctx context.Context, _ *emptypb.Empty) (*machine.EtcdAlarmListResponse, error) {
+	if _, err := s.etcdWithLeader(ctx, "etcd alarm list", true); err != nil {
 		return nil, err
 	}
 
@@ -184,8 +194,8 @@ func (s *machineServer) EtcdAlarmList(context.Context, *emptypb.Empty) (*machine
 }
 
 // EtcdDefragment finds nothing to do.
-func (s *machineServer) EtcdDefragment(context.Context, *emptypb.Empty) (*machine.EtcdDefragmentResponse, error) {
-	if _, err := s.etcdWithLeader("etcd defragment", true); err != nil {
+func (s *machineServer) EtcdDefragment(ctx context.Context, _ *emptypb.Empty) (*machine.EtcdDefragmentResponse, error) {
+	if _, err := s.etcdWithLeader(ctx, "etcd defragment", true); err != nil {
 		return nil, err
 	}
 
@@ -196,7 +206,7 @@ func (s *machineServer) EtcdDefragment(context.Context, *emptypb.Empty) (*machin
 func (s *machineServer) EtcdSnapshot(
 	_ *machine.EtcdSnapshotRequest, out grpc.ServerStreamingServer[common.Data],
 ) error {
-	g, err := s.etcdWithLeader("etcd snapshot", true)
+	g, err := s.etcdWithLeader(out.Context(), "etcd snapshot", true)
 	if err != nil {
 		return err
 	}

@@ -132,7 +132,7 @@ func (s *machineServer) Rollback(context.Context, *machine.RollbackRequest) (*ma
 	n := s.node
 	previous := n.Disk.Read().Previous
 	if previous == nil {
-		return nil, errors.New("failed to revert bootloader: previous boot entry not found")
+		return nil, errors.New("file does not exist")
 	}
 
 	err := n.Disk.Update(func(d *disks.Installation) {

@@ -5,9 +5,19 @@ package api
 
 import (
 	"context"
+	"fmt"
+	"maps"
+	"math"
 	"runtime"
 	"strings"
 	"time"
+
+	clientconfig "github.com/siderolabs/talos/pkg/machinery/client/config"
+	"github.com/siderolabs/talos/pkg/machinery/config/generate/secrets"
+	"github.com/siderolabs/talos/pkg/machinery/role"
+
+	"github.com/talos-proxmox/talos-proxmox/lab/talos/disks"
+	"github.com/talos-proxmox/talos-proxmox/lab/talos/machineconfig"
 
 	"github.com/siderolabs/talos/pkg/machinery/api/machine"
 	timeapi "github.com/siderolabs/talos/pkg/machinery/api/time"
@@ -105,7 +115,7 @@ func (s *machineServer) checkService(id, verb string) error {
 	switch {
 	case s.node.Services.Get(id) == nil:
 		return status.Errorf(codes.Unknown, "service %q not defined", id)
-	case !apiControlled(id) && !(id == node.ServiceEtcd && verb == "restart"):
+	case !apiControlled(id) && !(id == node.ServiceEtcd && verb != "stop"):
 		return status.Errorf(codes.Unknown, "service %q doesn't support %s operation via API", id, verb)
 	}
 
@@ -119,7 +129,9 @@ func (s *machineServer) ServiceStart(
 	if err := s.checkService(in.GetId(), "start"); err != nil {
 		return nil, err
 	}
-	s.node.Services.Set(in.GetId(), events.StateRunning, "Health check successful", true)
+	if in.GetId() != node.ServiceEtcd { // which starts by itself
+		s.node.Services.Set(in.GetId(), events.StateRunning, "Health check successful", true)
+	}
 
 	return &machine.ServiceStartResponse{Messages: []*machine.ServiceStart{{
 		Resp: "Service \"" + in.GetId() + "\" started",
@@ -171,5 +183,80 @@ func (s *timeServer) Time(context.Context, *emptypb.Empty) (*timeapi.TimeRespons
 
 	return &timeapi.TimeResponse{Messages: []*timeapi.Time{{
 		Server: "time.cloudflare.com", Localtime: local, Remotetime: now,
+	}}}, nil
+}
+
+// MetaWrite keeps a value in META.
+func (s *machineServer) MetaWrite(_ context.Context, in *machine.MetaWriteRequest) (*machine.MetaWriteResponse, error) {
+	if in.GetKey() > math.MaxUint8 {
+		return nil, status.Error(codes.InvalidArgument, "key must be a uint8")
+	}
+	if s.node.Disk == nil {
+		return nil, status.Error(codes.FailedPrecondition, "META is not available")
+	}
+	err := s.node.Disk.Update(func(d *disks.Installation) {
+		d.Meta = maps.Clone(d.Meta)
+		if d.Meta == nil {
+			d.Meta = map[uint8]string{}
+		}
+		d.Meta[uint8(in.GetKey())] = string(in.GetValue())
+	})
+	if err != nil {
+		return nil, err
+	}
+
+	return &machine.MetaWriteResponse{Messages: []*machine.MetaWrite{{}}}, nil
+}
+
+// MetaDelete removes a value from META.
+func (s *machineServer) MetaDelete(_ context.Context, in *machine.MetaDeleteRequest) (*machine.MetaDeleteResponse, error) {
+	if in.GetKey() > math.MaxUint8 {
+		return nil, status.Error(codes.InvalidArgument, "key must be a uint8")
+	}
+	key := uint8(in.GetKey())
+	if s.node.Disk == nil || s.node.Disk.Read().Meta[key] == "" {
+		return nil, status.Error(codes.NotFound, "meta key not found")
+	}
+	err := s.node.Disk.Update(func(d *disks.Installation) {
+		d.Meta = maps.Clone(d.Meta)
+		delete(d.Meta, key)
+	})
+	if err != nil {
+		return nil, err
+	}
+
+	return &machine.MetaDeleteResponse{Messages: []*machine.MetaDelete{{}}}, nil
+}
+
+// GenerateClientConfiguration issues a client's certificate from the operating system's authority.
+func (s *machineServer) GenerateClientConfiguration(
+	_ context.Context, in *machine.GenerateClientConfigurationRequest,
+) (*machine.GenerateClientConfigurationResponse, error) {
+	cfg := s.node.Config()
+	if !machineconfig.IsControlPlane(cfg) {
+		return nil, status.Error(codes.FailedPrecondition,
+			"client configuration (talosconfig) can't be generated on worker nodes")
+	}
+	lifetime := in.GetCrtTtl().AsDuration()
+	if lifetime <= 0 {
+		return nil, status.Error(codes.InvalidArgument, "crt_ttl should be positive")
+	}
+	roles, unknown := role.Parse(in.GetRoles())
+	if len(unknown) > 0 {
+		return nil, status.Errorf(codes.InvalidArgument, "invalid roles: %s", strings.Join(unknown, ", "))
+	}
+	ca := cfg.Machine().Security().IssuingCA()
+	pair, err := secrets.NewAdminCertificateAndKey(time.Now(), ca, roles, lifetime)
+	if err != nil {
+		return nil, fmt.Errorf("failed to generate client certificate: %w", err)
+	}
+	client := clientconfig.NewConfig(cfg.Cluster().Name(), []string{cfg.Cluster().Endpoint().Hostname()}, ca.Crt, pair)
+	content, err := client.Bytes()
+	if err != nil {
+		return nil, fmt.Errorf("failed to marshal config: %w", err)
+	}
+
+	return &machine.GenerateClientConfigurationResponse{Messages: []*machine.GenerateClientConfiguration{{
+		Ca: ca.Crt, Crt: pair.Crt, Key: pair.Key, Talosconfig: content,
 	}}}, nil
 }

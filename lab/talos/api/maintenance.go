@@ -91,6 +91,8 @@ func (s *maintenanceServer) apply(
 		reply.ModeDetails = "Dry run summary:\n" + reply.GetModeDetails() + " (skipped in dry-run)."
 	case in.GetDryRun():
 		reply.ModeDetails = "Dry run summary:\nNode is running in maintenance mode and does not have a config yet."
+	case cfg.RawV1Alpha1() == nil: // a part that concerns no machine: maintenance goes on with it
+		s.node.SetPartial(cfg)
 	default:
 		select {
 		case s.got <- cfg:

@@ -36,6 +36,9 @@ func newServer(n *node.Node, t *tls.Config, maintenance bool) *grpc.Server {
 					if err := authorize(ctx, info.FullMethod, maintenance, n.Image.Talos); err != nil {
 						return nil, err
 					}
+					if n.IsStopping() {
+						return nil, errNoMachined
+					}
 
 					return n.InjectFaults(ctx, req, info.FullMethod, next)
 				})
@@ -49,6 +52,9 @@ func newServer(n *node.Node, t *tls.Config, maintenance bool) *grpc.Server {
 					if err := authorize(s.Context(), info.FullMethod, maintenance, n.Image.Talos); err != nil {
 						return err
 					}
+					if n.IsStopping() {
+						return errNoMachined
+					}
 					if err := n.InjectFault(s.Context(), info.FullMethod); err != nil {
 						return err
 					}
@@ -59,6 +65,10 @@ func newServer(n *node.Node, t *tls.Config, maintenance bool) *grpc.Server {
 		),
 	)
 }
+
+// errNoMachined is apid's answer while the node stops: machined has gone before it.
+var errNoMachined = status.Error(codes.Unavailable, `connection error: desc = "transport: Error while dialing: `+
+	`dial unix /system/run/machined/machine.sock: connect: no such file or directory"`)
 
 type streamWithContext struct {
 	grpc.ServerStream

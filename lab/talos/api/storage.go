@@ -6,6 +6,11 @@ package api
 import (
 	"context"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
+
 	"github.com/siderolabs/talos/pkg/machinery/api/storage"
 	"google.golang.org/protobuf/types/known/emptypb"
 
@@ -41,4 +46,31 @@ func (s *storageServer) Disks(context.Context, *emptypb.Empty) (*storage.DisksRe
 	}
 
 	return &storage.DisksResponse{Messages: []*storage.Disks{reply}}, nil
+}
+
+// BlockDeviceWipe wipes the devices that a request names.
+func (s *storageServer) BlockDeviceWipe(
+	_ context.Context, in *storage.BlockDeviceWipeRequest,
+) (*storage.BlockDeviceWipeResponse, error) {
+	devices := disks.List(s.node.VM)
+	var chosen []*guest.Disk
+	for _, want := range in.GetDevices() {
+		d := disks.Find(devices, "/dev/"+want.GetDevice())
+		switch {
+		case d == nil:
+			return nil, status.Errorf(codes.NotFound, "blockdevice %q not found", want.GetDevice())
+		case d.Disk == nil:
+			return nil, status.Errorf(codes.FailedPrecondition, "blockdevice %q is read-only", want.GetDevice())
+		case s.node.Disk != nil && s.node.Disk.Disk == d.Disk:
+			return nil, status.Errorf(codes.FailedPrecondition, "blockdevice %q is in use by volume %q", want.GetDevice(), "EPHEMERAL")
+		}
+		chosen = append(chosen, d.Disk)
+	}
+	for _, d := range chosen {
+		if err := disks.Wipe(d); err != nil {
+			return nil, err
+		}
+	}
+
+	return &storage.BlockDeviceWipeResponse{Messages: []*storage.BlockDeviceWipe{{}}}, nil
 }

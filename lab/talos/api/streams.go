@@ -55,7 +55,7 @@ func (s *machineServer) Read(in *machine.ReadRequest, out grpc.ServerStreamingSe
 	case "/etc/hostname":
 		content = s.node.Hostname() + "\n"
 	default:
-		return status.Errorf(codes.Unknown, "stat %s: no such file or directory", in.GetPath())
+		return status.Errorf(codes.NotFound, "stat %s: no such file or directory", in.GetPath())
 	}
 
 	return out.Send(&common.Data{Bytes: []byte(content)}) //nolint:wrapcheck // the caller's own stream

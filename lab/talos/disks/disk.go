@@ -26,6 +26,8 @@ type Installation struct {
 	// NodeID is the node's identity; it goes with STATE.
 	NodeID string        `json:"nodeId,omitempty"`
 	Etcd   *etcd.Replica `json:"etcd,omitempty"`
+	// Meta are the values of META by their keys.
+	Meta map[uint8]string `json:"meta,omitempty"`
 	// Applied is a digest of the bootstrap manifests that this node applied last.
 	Applied string `json:"applied,omitempty"`
 }

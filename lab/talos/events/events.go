@@ -139,6 +139,18 @@ func (l *Log) Locked(sequence string) {
 	}}, "")
 }
 
+// MachineStatus tells watchers the stage of the node, and why it is not ready.
+func (l *Log) MachineStatus(stage machine.MachineStatusEvent_MachineStage, unmet []*machine.MachineStatusEvent_MachineStatus_UnmetCondition) {
+	l.publish(&machine.MachineStatusEvent{Stage: stage, Status: &machine.MachineStatusEvent_MachineStatus{
+		Ready: len(unmet) == 0, UnmetConditions: unmet,
+	}}, "")
+}
+
+// Addresses tells watchers the name and the addresses of the node.
+func (l *Log) Addresses(hostname string, addresses []string) {
+	l.publish(&machine.AddressEvent{Hostname: hostname, Addresses: addresses}, "")
+}
+
 // Phase runs do as a phase of a sequence.
 func (l *Log) Phase(name, actor string, do func() error) error {
 	l.publish(&machine.PhaseEvent{Phase: name, Action: machine.PhaseEvent_START}, actor)

@@ -18,7 +18,6 @@ import (
 
 // SaveConfig saves a configuration and brings it into force as the mode says.
 func (n *Node) SaveConfig(cfg config.Provider, mode machine.ApplyConfigurationRequest_Mode) error {
-	n.cancelTry()
 	data, err := cfg.Bytes()
 	if err != nil {
 		return fmt.Errorf("saving the configuration: %w", err)
@@ -26,6 +25,7 @@ func (n *Node) SaveConfig(cfg config.Provider, mode machine.ApplyConfigurationRe
 	if err := n.Disk.Update(func(in *disks.Installation) { in.Config = data }); err != nil {
 		return err
 	}
+	n.setApplied()
 
 	switch mode {
 	case machine.ApplyConfigurationRequest_NO_REBOOT:
@@ -51,7 +51,7 @@ func (n *Node) useConfig(cfg config.Provider) {
 
 // TryConfig uses a configuration for a while and goes back.
 func (n *Node) TryConfig(cfg config.Provider, timeout time.Duration) {
-	n.cancelTry()
+	n.CancelTry()
 	ctx, cancel := context.WithCancel(context.Background())
 	before := n.Config()
 	n.mu.Lock()
@@ -66,7 +66,8 @@ func (n *Node) TryConfig(cfg config.Provider, timeout time.Duration) {
 	}()
 }
 
-func (n *Node) cancelTry() {
+// CancelTry keeps a configuration that is being tried from being taken back.
+func (n *Node) CancelTry() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.try != nil {

@@ -19,12 +19,14 @@ import (
 func (n *Node) Bootstrap(in *machine.BootstrapRequest) error {
 	_, skewed := n.holds(fault.ClockSkew)
 	switch {
-	case skewed:
-		return status.Error(codes.FailedPrecondition, "time is not in sync yet")
 	case !n.bootstrapAllowed():
 		return status.Error(codes.FailedPrecondition, "bootstrap is not available yet")
 	case !machineconfig.IsControlPlane(n.Config()):
 		return status.Error(codes.FailedPrecondition, "bootstrap can only be performed on a control plane node")
+	case skewed:
+		return status.Error(codes.FailedPrecondition, "time is not in sync yet")
+	case n.isBootstrapping():
+		return nil // etcd has written nothing yet
 	case n.Disk.Read().Etcd != nil:
 		return status.Error(codes.AlreadyExists, "etcd data directory is not empty")
 	}
@@ -77,7 +79,18 @@ func (n *Node) bootstrapEtcd(restore []byte) error {
 	if err := n.Disk.Update(func(in *disks.Installation) { in.Etcd = r }); err != nil {
 		return err
 	}
+	n.mu.Lock()
+	n.bootstrapping = true
+	n.mu.Unlock()
 	n.Poke()
 
 	return nil
+}
+
+// isBootstrapping reports whether a bootstrap was accepted whose etcd has not started yet.
+func (n *Node) isBootstrapping() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+
+	return n.bootstrapping && n.etcd == nil
 }

@@ -33,7 +33,7 @@ func (n *Node) runEtcd(ctx context.Context) {
 
 	waitingFor := ""
 	for ctx.Err() == nil {
-		if n.hasLeft() || n.isStopping() {
+		if n.hasLeft() || n.IsStopping() {
 			n.Services.Set(ServiceEtcd, events.StateFinished, "Service finished", false)
 			<-ctx.Done()
 
@@ -136,7 +136,7 @@ func (n *Node) runMember(ctx context.Context, r *etcd.Replica) {
 		n.setGroup(nil, 0)
 	}()
 
-	for ctx.Err() == nil && !n.hasLeft() && !n.isStopping() && n.noEtcd(false) == "" {
+	for ctx.Err() == nil && !n.hasLeft() && !n.IsStopping() && n.noEtcd(false) == "" {
 		changed, faults := g.Watch(), n.VM.Faults.Changed()
 		v := g.View()
 		if !v.Alive[r.Member] {
@@ -147,9 +147,13 @@ func (n *Node) runMember(ctx context.Context, r *etcd.Replica) {
 		if m := g.Member(r.Member); m != nil && m.Learner && v.Quorum {
 			_ = g.Promote(r.Member) // tried again at the next change
 		}
-		if v.Quorum {
+		switch m := g.Member(r.Member); {
+		case m != nil && m.Learner:
+			n.Services.Set(ServiceEtcd, events.StateRunning,
+				"Health check failed: etcdserver: rpc not supported for learner", false)
+		case v.Quorum:
 			n.Services.Set(ServiceEtcd, events.StateRunning, "Health check successful", true)
-		} else {
+		default:
 			n.Services.Set(ServiceEtcd, events.StateRunning, "Health check failed: context deadline exceeded", false)
 		}
 
@@ -181,10 +185,10 @@ func (n *Node) LeaveEtcd(ctx context.Context) (err error) {
 			break
 		}
 		if !errors.Is(err, etcd.ErrUnhealthy) {
-			return fmt.Errorf("failed to remove member %d: %w", id, err)
+			return fmt.Errorf("1 error(s) occurred:\n\tfailed to remove member %d: %w", id, err)
 		}
 		if n.VM.Clock.Sleep(ctx, etcdLeaveRetry) != nil {
-			return fmt.Errorf("failed to remove member %d: %w", id, err)
+			return fmt.Errorf("1 error(s) occurred:\n\tfailed to remove member %d: %w", id, err)
 		}
 	}
 

@@ -132,7 +132,9 @@ func (n *Node) boot(ctx context.Context, err error) (guest.Exit, error) {
 	} else if upgraded {
 		return n.rebootNow(ctx)
 	}
+	n.Events.Start("initialize", "")
 	n.setUpState()
+	n.Events.Stop("initialize", "")
 
 	if n.Disk != nil && len(n.Disk.Read().Config) > 0 {
 		cfg, err := machineconfig.Load(n.Disk.Read().Config, n.Image.Talos)

@@ -4,17 +4,19 @@
 package node
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
+	"time"
 
-	"google.golang.org/grpc/codes"
+	"github.com/distribution/reference"
+
 	"google.golang.org/grpc/status"
 
 	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
-	"github.com/talos-proxmox/talos-proxmox/lab/talos/machineconfig"
 )
 
 // PullImage pulls an image ahead of its use. Installer images must be in the site's registries; the
@@ -24,8 +26,10 @@ func (n *Node) PullImage(ctx context.Context, ref string) error {
 		if _, err := n.Pull(ctx, ref); err != nil {
 			return err
 		}
-	} else if machineconfig.ImageVersion(ref) == "" {
-		return status.Errorf(codes.Unknown, "failed to parse image reference %q: a tag is missing", ref)
+	} else if err := checkReference(ref); err != nil {
+		return err
+	} else if err := n.awaitRegistry(ctx, ref); err != nil {
+		return err
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -48,8 +52,11 @@ func (n *Node) ImageNames() []string {
 
 // Pull fetches an installer image.
 func (n *Node) Pull(ctx context.Context, ref string) (*guest.Image, error) {
-	if ref == "" {
-		return nil, errors.New("the install image is not set")
+	if err := checkReference(ref); err != nil {
+		return nil, err
+	}
+	if err := n.awaitRegistry(ctx, ref); err != nil {
+		return nil, err
 	}
 
 	end := n.VM.Trace.Begin("image.pull", n.Object(), map[string]string{"image": ref})
@@ -62,8 +69,45 @@ func (n *Node) Pull(ctx context.Context, ref string) (*guest.Image, error) {
 	}
 	end(err)
 	if err != nil {
-		return nil, fmt.Errorf("failed to pull image %q: %w", ref, err)
+		if strings.HasSuffix(err.Error(), ": not found") {
+			err = fmt.Errorf("failed to resolve reference %q: %s: not found", ref, ref)
+		}
+
+		return nil, fmt.Errorf("1 error(s) occurred:\n\tfailed to pull image %q: %w", ref, err)
 	}
 
 	return img, nil
+}
+
+// pullLimit is how long Talos goes on asking a registry that does not answer.
+const pullLimit = 20 * time.Minute
+
+// checkReference refuses what is no name of an image.
+func checkReference(ref string) error {
+	if _, err := reference.ParseNormalizedNamed(ref); err != nil {
+		return fmt.Errorf("failed to parse image reference %q: %w", ref, err)
+	}
+
+	return nil
+}
+
+// awaitRegistry waits for a registry that is named by its address until something answers there. Registries with names
+// are outside the site, and answer.
+func (n *Node) awaitRegistry(ctx context.Context, ref string) error {
+	domain, _, _ := strings.Cut(ref, "/")
+	host, port, err := net.SplitHostPort(domain)
+	if err != nil || net.ParseIP(host) == nil {
+		return nil //nolint:nilerr // it has a name
+	}
+	ctx, cancel := context.WithTimeout(ctx, n.VM.Clock.Scale(pullLimit))
+	defer cancel()
+	for {
+		conn, err := n.VM.Net.DialContext(ctx, "tcp", net.JoinHostPort(host, port))
+		if err == nil {
+			return conn.Close() //nolint:wrapcheck // it was opened to be closed
+		}
+		if n.VM.Clock.Sleep(ctx, evictRetry) != nil {
+			return status.FromContextError(cmp.Or(ctx.Err(), context.DeadlineExceeded)).Err()
+		}
+	}
 }

@@ -39,7 +39,7 @@ func (n *Node) runKubernetes(ctx context.Context) {
 	n.Poke()
 
 	for ctx.Err() == nil {
-		if n.isStopping() {
+		if n.IsStopping() {
 			n.setKubelet(false)
 			n.Services.Set("kubelet", events.StateFinished, "Service finished successfully", false)
 			<-ctx.Done()
@@ -143,7 +143,7 @@ func (n *Node) runKubelet(ctx context.Context, g *EtcdCluster) {
 	}()
 	n.setKubelet(true)
 
-	for !n.isStopping() {
+	for !n.IsStopping() {
 		groupChanged := g.Watch()
 		if machineconfig.IsControlPlane(n.Config()) {
 			if own, _ := n.Group(); own != g || !g.Quorum() {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
 	"github.com/talos-proxmox/talos-proxmox/lab/talos/disks"
+	"github.com/talos-proxmox/talos-proxmox/lab/talos/events"
 )
 
 // runMaintenance waits for a configuration from whoever asks first.
@@ -33,6 +34,7 @@ func (n *Node) runMaintenance(ctx context.Context) (guest.Exit, error) {
 	if err := n.Disk.Update(func(in *disks.Installation) { in.Config = data }); err != nil {
 		return guest.ExitReboot, err
 	}
+	n.setApplied()
 
 	return n.runConfigured(ctx, cfg)
 }
@@ -44,6 +46,9 @@ func (n *Node) awaitConfig(ctx context.Context) (config.Provider, guest.Exit, er
 		return nil, guest.ExitHalt, err
 	}
 	defer stop()
+	for _, id := range []string{"auditd", "containerd", "machined", "syslogd", "udevd"} {
+		n.Services.Set(id, events.StateRunning, "Health check successful", true)
+	}
 	n.setStage(stageMaintenance, nil)
 
 	for {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/cosi-project/runtime/pkg/state"
 	"github.com/siderolabs/talos/pkg/machinery/config"
+	"github.com/siderolabs/talos/pkg/machinery/resources/k8s"
 
 	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
 	"github.com/talos-proxmox/talos-proxmox/lab/talos/disks"
@@ -63,6 +64,16 @@ type Node struct {
 	heldVIPs map[netip.Addr]bool
 	serving  bool
 	kubelet  bool
+	// saidStatus is the status that the last event had.
+	saidStatus string
+	// bootstrapping reports whether etcd was bootstrapped here in this power cycle.
+	bootstrapping bool
+	// seenNode is the Node as the API server last had it.
+	seenNode *k8s.NodeStatusSpec
+	// applied reports whether a configuration was applied in this power cycle.
+	applied bool
+	// partial is a configuration without a machine's part, which maintenance mode uses.
+	partial config.Provider
 	// registered reports whether the kubelet was up in this power cycle.
 	registered bool
 	apiStop    func()
@@ -142,7 +153,10 @@ func (n *Node) role() string {
 }
 
 func (n *Node) Hostname() string {
-	if cfg := n.Config(); cfg != nil {
+	for _, cfg := range []config.Provider{n.Config(), n.partialConfig()} {
+		if cfg == nil {
+			continue
+		}
 		if h := cfg.NetworkHostnameConfig(); h != nil && h.Hostname() != "" {
 			return h.Hostname()
 		}
@@ -206,7 +220,7 @@ func (n *Node) stopping() {
 	n.Poke()
 }
 
-func (n *Node) isStopping() bool {
+func (n *Node) IsStopping() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 
@@ -310,4 +324,20 @@ func (n *Node) Resources() state.State {
 	defer n.mu.Unlock()
 
 	return n.state
+}
+
+// partialConfig returns the configuration without a machine's part that maintenance mode was given.
+func (n *Node) partialConfig() config.Provider {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+
+	return n.partial
+}
+
+// SetPartial uses a configuration without a machine's part while the node waits for the whole.
+func (n *Node) SetPartial(cfg config.Provider) {
+	n.mu.Lock()
+	n.partial = cfg
+	n.mu.Unlock()
+	n.PublishState()
 }

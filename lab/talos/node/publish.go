@@ -23,9 +23,13 @@ import (
 	"github.com/siderolabs/talos/pkg/machinery/resources/k8s"
 	"github.com/siderolabs/talos/pkg/machinery/resources/network"
 	"github.com/siderolabs/talos/pkg/machinery/resources/runtime"
+	timeresource "github.com/siderolabs/talos/pkg/machinery/resources/time"
+	"github.com/siderolabs/talos/pkg/machinery/resources/v1alpha1"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/talos-proxmox/talos-proxmox/lab/fault"
 	"github.com/talos-proxmox/talos-proxmox/lab/talos/disks"
+	"github.com/talos-proxmox/talos-proxmox/lab/talos/events"
 	"github.com/talos-proxmox/talos-proxmox/lab/talos/machineconfig"
 )
 
@@ -44,7 +48,7 @@ func (n *Node) PublishState() {
 	defer n.pubMu.Unlock()
 
 	ctx := context.Background()
-	want := slices.Concat(n.machineResources(), n.diskResources(), n.userVolumes(), n.networkResources(), n.clusterResources())
+	want := slices.Concat(n.machineResources(), n.diskResources(), n.userVolumes(), n.networkResources(), n.addressResources(), n.clusterResources())
 	keep := map[string]bool{}
 	for _, r := range want {
 		keep[r.Metadata().Type()+"/"+r.Metadata().ID()] = true
@@ -59,6 +63,8 @@ func (n *Node) PublishState() {
 		*block.NewSystemDisk(runtime.NamespaceName, "").Metadata(),
 		*k8s.NewStaticPodStatus(k8s.NamespaceName, "").Metadata(),
 		*runtime.NewDiagnostic(runtime.NamespaceName, "").Metadata(),
+		*v1alpha1.NewService("").Metadata(),
+		*network.NewAddressStatus(network.NamespaceName, "").Metadata(),
 	} {
 		list, err := st.List(ctx, md)
 		if err != nil {
@@ -66,7 +72,7 @@ func (n *Node) PublishState() {
 		}
 		for _, r := range list.Items {
 			if !keep[md.Type()+"/"+r.Metadata().ID()] {
-				_ = st.Destroy(ctx, r.Metadata()) // gone already is fine
+				_ = st.Destroy(ctx, r.Metadata(), state.WithDestroyOwner(r.Metadata().Owner())) // gone already is fine
 			}
 		}
 	}
@@ -76,21 +82,39 @@ func (n *Node) machineResources() []resource.Resource {
 	stage, problem := n.stageNow()
 	status := runtime.NewMachineStatus()
 	status.TypedSpec().Stage = machineStage(stage)
-	unmet := n.unmetConditions()
+	unmet := n.unmetConditions(stage)
 	if problem != nil {
 		unmet = append(unmet, runtime.UnmetCondition{Name: "sequence", Reason: problem.Error()})
 	}
-	ready := stage == stageRunning && len(unmet) == 0 || stage == stageMaintenance
-	status.TypedSpec().Status = runtime.MachineStatusStatus{Ready: ready, UnmetConditions: unmet}
+	status.TypedSpec().Status = runtime.MachineStatusStatus{Ready: len(unmet) == 0, UnmetConditions: unmet}
+
+	n.tellStatus(stage, unmet)
 
 	version := runtime.NewVersion()
 	version.TypedSpec().Version = n.Image.Talos
 
 	platform := runtime.NewPlatformMetadataSpec(runtime.NamespaceName, runtime.PlatformMetadataID)
 	platform.TypedSpec().Platform = n.Image.Platform
-	platform.TypedSpec().Hostname = n.Hostname()
+	if n.VM.CloudInit != nil && n.Image.Platform == machineconfig.PlatformNocloud {
+		platform.TypedSpec().Hostname = n.VM.CloudInit.Hostname
+	}
+	platform.TypedSpec().InstanceID = n.VM.UUID
+	security := runtime.NewSecurityStateSpec(runtime.NamespaceName)
+	security.TypedSpec().SecureBoot = n.Image.SecureBoot
+	clock := timeresource.NewStatus()
+	_, skewed := n.holds(fault.ClockSkew)
+	clock.TypedSpec().Synced = !skewed
+	kind := config.NewMachineType()
 
-	out := []resource.Resource{status, version, platform}
+	out := []resource.Resource{status, version, platform, security, clock, kind}
+	for _, s := range n.Services.List() {
+		if s.GetState() != events.StateRunning {
+			continue
+		}
+		r := v1alpha1.NewService(s.GetId())
+		r.TypedSpec().Running, r.TypedSpec().Healthy, r.TypedSpec().Unknown = true, s.GetHealth().GetHealthy(), s.GetHealth().GetUnknown()
+		out = append(out, r)
+	}
 	for i, e := range n.extensionLayers() {
 		r := runtime.NewExtensionStatus(runtime.NamespaceName, strconv.Itoa(i))
 		*r.TypedSpec() = e
@@ -105,13 +129,11 @@ func (n *Node) machineResources() []resource.Resource {
 
 	if cfg := n.Config(); cfg != nil {
 		out = append(out, config.NewMachineConfig(cfg))
-		if p := n.persistedConfig(); p != nil {
+		if p := n.persistedConfig(); p != nil && n.appliedThisBoot() {
 			out = append(out, config.NewMachineConfigWithID(p, config.PersistentID))
 		}
 		if cfg.Machine() != nil {
-			t := config.NewMachineType()
-			t.SetMachineType(cfg.Machine().Type())
-			out = append(out, t)
+			kind.SetMachineType(cfg.Machine().Type())
 		}
 	}
 
@@ -160,6 +182,18 @@ func (n *Node) diskResources() []resource.Resource {
 		out = append(out, system)
 		out = append(out, n.volumes(d.Path(), d.Disk.Size)...)
 	}
+	if n.Disk == nil {
+		for _, label := range []string{"META", "STATE"} {
+			v := block.NewVolumeStatus(block.NamespaceName, label)
+			v.TypedSpec().Phase, v.TypedSpec().Type = block.VolumePhaseMissing, block.VolumeTypePartition
+			if label == "STATE" {
+				v.TypedSpec().MountSpec = block.MountSpec{
+					TargetPath: "/system/state", SelinuxLabel: "system_u:object_r:system_state_t:s0", FileMode: 0o700,
+				}
+			}
+			out = append(out, v)
+		}
+	}
 
 	return out
 }
@@ -202,6 +236,17 @@ func (n *Node) networkResources() []resource.Resource {
 		}
 		out = append(out, r)
 	}
+	if cfg := n.Config(); cfg != nil && cfg.Cluster() != nil {
+		for _, id := range []string{
+			network.NodeAddressCurrentID, network.NodeAddressRoutedID, network.NodeAddressAccumulativeID,
+		} {
+			without := network.NewNodeAddress(network.NamespaceName, network.FilteredNodeAddressID(id, k8s.NodeAddressFilterNoK8s))
+			without.TypedSpec().Addresses = slices.Clone(addrs)
+			only := network.NewNodeAddress(network.NamespaceName, network.FilteredNodeAddressID(id, k8s.NodeAddressFilterOnlyK8s))
+			only.TypedSpec().Addresses = []netip.Prefix{}
+			out = append(out, without, only)
+		}
+	}
 	status := network.NewStatus(network.NamespaceName, network.StatusID)
 	status.TypedSpec().AddressReady = len(addrs) > 0
 	status.TypedSpec().ConnectivityReady = len(addrs) > 0
@@ -220,8 +265,15 @@ func (n *Node) clusterResources() []resource.Resource {
 	info := cluster.NewInfo()
 	info.TypedSpec().ClusterID, info.TypedSpec().ClusterName = machineconfig.ClusterID(cfg), machineconfig.ClusterName(cfg)
 	name := k8s.NewNodename(k8s.NamespaceName, k8s.NodenameID)
-	name.TypedSpec().Nodename = n.Hostname()
-	out = append(out, info, name)
+	name.TypedSpec().Nodename, name.TypedSpec().HostnameVersion = n.Hostname(), "1"
+	identity := cluster.NewIdentity(cluster.NamespaceName, cluster.LocalIdentity)
+	identity.TypedSpec().NodeID = n.Disk.Read().NodeID
+	ip := k8s.NewNodeIP(k8s.NamespaceName, k8s.KubeletID)
+	ip.TypedSpec().Addresses = n.kubeletAddresses()
+	out = append(out, info, name, identity, ip)
+	if s := n.nodeStatus(); s != nil {
+		out = append(out, s)
+	}
 
 	kubelet := k8s.NewKubeletSpec(k8s.NamespaceName, k8s.KubeletID)
 	kubelet.TypedSpec().Image = machineconfig.KubeletImage(cfg)

@@ -5,14 +5,12 @@ package node
 
 import (
 	"context"
-	"fmt"
 	"net/netip"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/siderolabs/talos/pkg/machinery/config"
-	"github.com/siderolabs/talos/pkg/machinery/resources/runtime"
 
 	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
 	"github.com/talos-proxmox/talos-proxmox/lab/talos/events"
@@ -43,6 +41,8 @@ func (n *Node) runConfigured(ctx context.Context, cfg config.Provider) (guest.Ex
 
 	n.setConfig(cfg)
 	n.applyNetwork()
+	n.Events.Start("install", "")
+	n.Events.Stop("install", "")
 	n.Events.Start("boot", "")
 	n.startServices()
 
@@ -78,6 +78,11 @@ func (n *Node) applyNetwork() {
 
 	all := append(slices.Clone(addrs), nodenet.PlatformAddresses(n.VM, n.Image.Platform)...)
 	n.Book.Set(append(all, held...))
+	var up []string
+	for _, p := range n.Book.Addresses() {
+		up = append(up, p.Addr().String())
+	}
+	n.Events.Addresses(n.Hostname(), up)
 	if err := n.Book.Problem(); err != nil {
 		n.Console("network", "error", err)
 	}
@@ -119,6 +124,7 @@ func (n *Node) runStages(ctx context.Context) {
 		n.electVIP()
 		n.updateServing()
 		if i%publishEvery == 0 {
+			n.readNodeStatus(ctx)
 			n.PublishState()
 		}
 
@@ -150,26 +156,4 @@ func (n *Node) essential() []string {
 	}
 
 	return []string{"apid", "kubelet"}
-}
-
-func (n *Node) unmetConditions() []runtime.UnmetCondition {
-	stage, _ := n.stageNow()
-	if stage == stageMaintenance || n.Config() == nil {
-		return nil
-	}
-
-	var unmet []runtime.UnmetCondition
-	for _, id := range n.essential() {
-		s := n.Services.Get(id)
-		switch {
-		case s == nil || s.GetState() != events.StateRunning:
-			unmet = append(unmet, runtime.UnmetCondition{
-				Name: "services", Reason: fmt.Sprintf("service %q not in expected state", id),
-			})
-		case !s.GetHealth().GetHealthy():
-			unmet = append(unmet, runtime.UnmetCondition{Name: "services", Reason: fmt.Sprintf("service %q is not healthy", id)})
-		}
-	}
-
-	return unmet
 }

@@ -15,10 +15,17 @@ import (
 	"github.com/siderolabs/talos/pkg/machinery/resources/block"
 	"github.com/siderolabs/talos/pkg/machinery/resources/cluster"
 	"github.com/siderolabs/talos/pkg/machinery/resources/config"
+	"github.com/siderolabs/talos/pkg/machinery/resources/cri"
 	"github.com/siderolabs/talos/pkg/machinery/resources/etcd"
+	"github.com/siderolabs/talos/pkg/machinery/resources/files"
+	"github.com/siderolabs/talos/pkg/machinery/resources/hardware"
 	"github.com/siderolabs/talos/pkg/machinery/resources/k8s"
+	"github.com/siderolabs/talos/pkg/machinery/resources/kubespan"
 	"github.com/siderolabs/talos/pkg/machinery/resources/network"
+	"github.com/siderolabs/talos/pkg/machinery/resources/perf"
 	"github.com/siderolabs/talos/pkg/machinery/resources/runtime"
+	"github.com/siderolabs/talos/pkg/machinery/resources/secrets"
+	"github.com/siderolabs/talos/pkg/machinery/resources/time"
 	"github.com/siderolabs/talos/pkg/machinery/resources/v1alpha1"
 )
 
@@ -32,12 +39,9 @@ func (n *Node) setUpState() {
 	if err == nil {
 		err = resources.RegisterDefault(ctx)
 	}
-	for _, name := range []string{
-		v1alpha1.NamespaceName, cluster.NamespaceName, config.NamespaceName, etcd.NamespaceName,
-		k8s.NamespaceName, k8s.ControlPlaneNamespaceName, network.NamespaceName,
-	} {
+	for name, description := range descriptions() {
 		if err == nil {
-			err = namespaces.Register(ctx, name, name)
+			err = namespaces.Register(ctx, name, description)
 		}
 	}
 	for _, r := range []meta.ResourceWithRD{
@@ -52,7 +56,7 @@ func (n *Node) setUpState() {
 		&network.Status{},
 		&runtime.Diagnostic{}, &runtime.ExtensionStatus{}, &runtime.MachineStatus{}, &runtime.MetaKey{},
 		&runtime.PlatformMetadata{}, &runtime.SecurityState{}, &runtime.Version{},
-		&v1alpha1.Service{},
+		&runtime.BootedEntry{}, &secrets.API{}, &secrets.CertSAN{}, &secrets.OSRoot{}, &time.Status{}, &v1alpha1.Service{},
 	} {
 		if err == nil {
 			err = resources.Register(ctx, r)
@@ -68,11 +72,54 @@ func (n *Node) setUpState() {
 	n.PublishState()
 }
 
+// descriptions returns the namespaces that Talos has.
+func descriptions() map[resource.Namespace]string {
+	return map[resource.Namespace]string{
+		cluster.NamespaceName:         "Cluster configuration and discovery resources.",
+		cluster.RawNamespaceName:      "Cluster unmerged raw resources.",
+		config.NamespaceName:          "Talos node configuration.",
+		k8s.ControlPlaneNamespaceName: "Kubernetes control plane resources.",
+		cri.NamespaceName:             "CRI Seccomp resources.",
+		etcd.NamespaceName:            "etcd resources.",
+		files.NamespaceName:           "Files and file-like resources.",
+		hardware.NamespaceName:        "Hardware resources.",
+		k8s.NamespaceName:             "Kubernetes all node types resources.",
+		kubespan.NamespaceName:        "KubeSpan resources.",
+		network.NamespaceName:         "Networking resources.",
+		network.ConfigNamespaceName:   "Networking configuration resources.",
+		perf.NamespaceName:            "Stats resources.",
+		v1alpha1.NamespaceName:        "Talos v1alpha1 subsystems glue resources.",
+		secrets.NamespaceName:         "Resources with secret material.",
+	}
+}
+
+// owners returns the controller that publishes each kind of resource; a configuration has none.
+func owners() map[resource.Type]string {
+	return map[resource.Type]string{
+		block.DiskType: "block.DisksController", block.SystemDiskType: "block.SystemDiskController",
+		block.VolumeStatusType: "block.VolumeManagerController", cluster.IdentityType: "cluster.NodeIdentityController",
+		cluster.InfoType: "cluster.InfoController", cluster.MemberType: "cluster.MemberController",
+		config.MachineTypeType: "config.MachineTypeController", etcd.MemberType: "etcd.MemberController",
+		k8s.KubeletSpecType: "k8s.KubeletSpecController", k8s.NodeIPType: "k8s.NodeIPController",
+		k8s.NodenameType: "k8s.NodenameController", k8s.NodeStatusType: "k8s.NodeStatusController",
+		k8s.StaticPodType: "k8s.ControlPlaneStaticPodController", k8s.StaticPodStatusType: "k8s.KubeletStaticPodController",
+		network.AddressStatusType: "network.AddressStatusController", network.HostnameStatusType: "network.HostnameSpecController",
+		network.LinkStatusType: "network.LinkStatusController", network.NodeAddressType: "network.NodeAddressController",
+		network.StatusType: "network.StatusController", runtime.DiagnosticType: "runtime.DiagnosticsController",
+		runtime.ExtensionStatusType:  "runtime.ExtensionStatusController",
+		runtime.MachineStatusType:    "runtime.MachineStatusController",
+		runtime.PlatformMetadataType: "network.PlatformConfigApplyController",
+		runtime.SecurityStateType:    "runtime.SecurityStateController", runtime.VersionType: "runtime.VersionController",
+		time.StatusType: "time.SyncController", v1alpha1.ServiceType: "v1alpha1.ServiceController",
+	}
+}
+
 // put creates or replaces a resource, and leaves an equal one alone so that no watch is woken.
 func put(ctx context.Context, st state.State, r resource.Resource) error {
+	owner := owners()[r.Metadata().Type()]
 	old, err := st.Get(ctx, r.Metadata())
 	if state.IsNotFoundError(err) {
-		return st.Create(ctx, r) //nolint:wrapcheck // in memory, names the resource itself
+		return st.Create(ctx, r, state.WithCreateOwner(owner)) //nolint:wrapcheck // in memory, names the resource itself
 	}
 	if err != nil {
 		return err //nolint:wrapcheck // in memory, names the resource itself
@@ -82,5 +129,5 @@ func put(ctx context.Context, st state.State, r resource.Resource) error {
 	}
 	r.Metadata().SetVersion(old.Metadata().Version())
 
-	return st.Update(ctx, r) //nolint:wrapcheck // in memory, names the resource itself
+	return st.Update(ctx, r, state.WithUpdateOwner(owner)) //nolint:wrapcheck // in memory, names the resource itself
 }

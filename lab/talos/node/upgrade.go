@@ -25,7 +25,7 @@ const UpgradeTime = 25 * time.Second
 func (n *Node) EtcdReadyForUpgrade() error {
 	g, _ := n.Group()
 	if g == nil {
-		return errors.New("failed to create etcd client: error building etcd client: context deadline exceeded")
+		return fmt.Errorf("failed to create etcd client: %w", context.DeadlineExceeded)
 	}
 	v := g.View()
 	if !v.Quorum {

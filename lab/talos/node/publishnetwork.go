@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package node
+
+import (
+	"net"
+	"net/netip"
+
+	"github.com/cosi-project/runtime/pkg/resource"
+	"github.com/siderolabs/talos/pkg/machinery/nethelpers"
+	"github.com/siderolabs/talos/pkg/machinery/resources/network"
+)
+
+// addressResources returns the links and the addresses on them: the node's own are all on its first card.
+func (n *Node) addressResources() []resource.Resource {
+	loopback := network.NewLinkStatus(network.NamespaceName, "lo")
+	*loopback.TypedSpec() = network.LinkStatusSpec{
+		Index: 1, Type: nethelpers.LinkLoopbck, MTU: 65536, QueueDisc: "noqueue", LinkState: true,
+		Flags:        nethelpers.LinkFlags(nethelpers.LinkUp | nethelpers.LinkLoopback | nethelpers.LinkRunning | nethelpers.LinkLowerUp),
+		HardwareAddr: make([]byte, 6), BroadcastAddr: make([]byte, 6),
+		OperationalState: nethelpers.OperStateUnknown, Port: nethelpers.Other, Duplex: nethelpers.Unknown,
+	}
+	out := []resource.Resource{
+		loopback,
+		address("lo", 1, netip.MustParsePrefix("127.0.0.1/8"), nethelpers.ScopeHost),
+		address("lo", 1, netip.MustParsePrefix("::1/128"), nethelpers.ScopeHost),
+	}
+	for i, l := range n.links {
+		index := uint32(i + 2) //nolint:gosec // a VM has 32 cards at most
+		mac, err := net.ParseMAC(l.MAC)
+		if err != nil {
+			continue
+		}
+		r := network.NewLinkStatus(network.NamespaceName, l.Name)
+		*r.TypedSpec() = network.LinkStatusSpec{
+			Index: index, Type: nethelpers.LinkEther, MTU: 1500, QueueDisc: "fq_codel", LinkState: true, Driver: "virtio_net",
+			DriverVersion: "1.0.0", Product: "Virtio network device", Vendor: "Red Hat, Inc.",
+			Flags: nethelpers.LinkFlags(nethelpers.LinkUp | nethelpers.LinkBroadcast | nethelpers.LinkRunning |
+				nethelpers.LinkMulticast | nethelpers.LinkLowerUp),
+			HardwareAddr: nethelpers.HardwareAddr(mac), PermanentAddr: nethelpers.HardwareAddr(mac),
+			BroadcastAddr:    nethelpers.HardwareAddr{0xff, 0xff, 0xff, 0xff, 0xff, 0xff},
+			OperationalState: nethelpers.OperStateUp, Port: nethelpers.Other, Duplex: nethelpers.Unknown,
+		}
+		out = append(out, r, address(l.Name, index, linkLocal(mac), nethelpers.ScopeLink))
+		if i == 0 {
+			for _, p := range n.Book.Addresses() {
+				out = append(out, address(l.Name, index, p, nethelpers.ScopeGlobal))
+			}
+		}
+	}
+
+	return out
+}
+
+func address(link string, index uint32, p netip.Prefix, scope nethelpers.Scope) *network.AddressStatus {
+	r := network.NewAddressStatus(network.NamespaceName, network.AddressID(link, p))
+	*r.TypedSpec() = network.AddressStatusSpec{
+		Address: p, LinkIndex: index, LinkName: link, Family: nethelpers.FamilyInet4, Scope: scope,
+		Flags: nethelpers.AddressFlags(nethelpers.AddressPermanent),
+	}
+	if p.Addr().Is6() {
+		r.TypedSpec().Family = nethelpers.FamilyInet6
+	}
+
+	return r
+}
+
+// linkLocal returns the link-local address that the kernel makes of a hardware address.
+func linkLocal(mac net.HardwareAddr) netip.Prefix {
+	a := [16]byte{0: 0xfe, 1: 0x80, 8: mac[0] ^ 2, 9: mac[1], 10: mac[2], 11: 0xff, 12: 0xfe, 13: mac[3], 14: mac[4], 15: mac[5]}
+
+	return netip.PrefixFrom(netip.AddrFrom16(a), 64)
+}
