@@ -26,6 +26,7 @@ func (n *Node) SaveConfig(cfg config.Provider, mode machine.ApplyConfigurationRe
 		return err
 	}
 	n.setApplied()
+	n.PublishState()
 
 	switch mode {
 	case machine.ApplyConfigurationRequest_NO_REBOOT:

@@ -13,6 +13,7 @@ import (
 
 	"github.com/cosi-project/runtime/pkg/resource"
 	"github.com/cosi-project/runtime/pkg/state"
+	"github.com/siderolabs/crypto/x509"
 	talosconfig "github.com/siderolabs/talos/pkg/machinery/config"
 	"github.com/siderolabs/talos/pkg/machinery/config/machine"
 	"github.com/siderolabs/talos/pkg/machinery/extensions"
@@ -23,6 +24,7 @@ import (
 	"github.com/siderolabs/talos/pkg/machinery/resources/k8s"
 	"github.com/siderolabs/talos/pkg/machinery/resources/network"
 	"github.com/siderolabs/talos/pkg/machinery/resources/runtime"
+	"github.com/siderolabs/talos/pkg/machinery/resources/secrets"
 	timeresource "github.com/siderolabs/talos/pkg/machinery/resources/time"
 	"github.com/siderolabs/talos/pkg/machinery/resources/v1alpha1"
 	"go.yaml.in/yaml/v3"
@@ -104,6 +106,9 @@ func (n *Node) machineResources() []resource.Resource {
 	clock := timeresource.NewStatus()
 	_, skewed := n.holds(fault.ClockSkew)
 	clock.TypedSpec().Synced = !skewed
+	if cfg := n.Config(); cfg != nil && cfg.NetworkTimeSyncConfig() != nil {
+		clock.TypedSpec().SyncDisabled = cfg.NetworkTimeSyncConfig().Disabled()
+	}
 	kind := config.NewMachineType()
 
 	out := []resource.Resource{status, version, platform, security, clock, kind}
@@ -134,6 +139,13 @@ func (n *Node) machineResources() []resource.Resource {
 		}
 		if cfg.Machine() != nil {
 			kind.SetMachineType(cfg.Machine().Type())
+			root := secrets.NewOSRoot(secrets.OSRootID)
+			sec := cfg.Machine().Security()
+			root.TypedSpec().IssuingCA, root.TypedSpec().AcceptedCAs = sec.IssuingCA(), sec.AcceptedCAs()
+			if ca := sec.IssuingCA(); ca != nil {
+				root.TypedSpec().AcceptedCAs = append([]*x509.PEMEncodedCertificate{{Crt: ca.Crt}}, sec.AcceptedCAs()...)
+			}
+			out = append(out, root)
 		}
 	}
 

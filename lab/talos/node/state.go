@@ -110,7 +110,8 @@ func owners() map[resource.Type]string {
 		runtime.MachineStatusType:    "runtime.MachineStatusController",
 		runtime.PlatformMetadataType: "network.PlatformConfigApplyController",
 		runtime.SecurityStateType:    "runtime.SecurityStateController", runtime.VersionType: "runtime.VersionController",
-		time.StatusType: "time.SyncController", v1alpha1.ServiceType: "v1alpha1.ServiceController",
+		secrets.OSRootType: "secrets.RootOSController",
+		time.StatusType:    "time.SyncController", v1alpha1.ServiceType: "v1alpha1.ServiceController",
 	}
 }
 
@@ -128,6 +129,9 @@ func put(ctx context.Context, st state.State, r resource.Resource) error {
 		return nil
 	}
 	r.Metadata().SetVersion(old.Metadata().Version())
+	if err := r.Metadata().SetOwner(owner); err != nil {
+		return err //nolint:wrapcheck // in memory, names the resource itself
+	}
 
 	return st.Update(ctx, r, state.WithUpdateOwner(owner)) //nolint:wrapcheck // in memory, names the resource itself
 }

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package talos_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cosi-project/runtime/pkg/safe"
+	"github.com/siderolabs/talos/pkg/machinery/resources/runtime"
+
+	"github.com/siderolabs/talos/pkg/machinery/client"
+	"github.com/siderolabs/talos/pkg/machinery/config/machine"
+	"github.com/siderolabs/talos/pkg/machinery/config/types/v1alpha1"
+	"github.com/siderolabs/talos/pkg/machinery/role"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/talos-proxmox/talos-proxmox/lab/recorded"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
+)
+
+var update = flag.Bool("update", false, "rewrite the figures in docs/lab.md; the test then fails, so that somebody looks")
+
+// recordedVersion runs what was recorded.
+func recordedVersion(m *guest.Machine) {
+	m.CD = iso(recorded.TalosVersion)
+	m.CD.Schematic, m.CD.Extensions = "", nil
+}
+
+// unfinished returns a control plane whose etcd was not bootstrapped, and its cluster.
+func (b *bench) unfinished() (*cluster, *vm) {
+	c := b.cluster()
+	v := b.vm(1, recordedVersion)
+	v.on()
+	b.apply(v, c.config(machine.TypeControlPlane, "n1", func(cfg *v1alpha1.Config) {
+		cfg.MachineConfig.MachineNetwork, cfg.MachineConfig.MachineInstall.InstallImage = nil, installer+schematicA+":"+recorded.TalosVersion
+	}))
+	b.eventually("the container runtime is up", func() error {
+		s, err := safe.StateGetByID[*runtime.MachineStatus](b.ctx, c.client(v).COSI, runtime.MachineStatusID)
+		if err == nil && !strings.Contains(fmt.Sprint(s.TypedSpec().Status.UnmetConditions), "{services etcd not running}") {
+			err = fmt.Errorf("unmet: %v", s.TypedSpec().Status.UnmetConditions)
+		}
+
+		return err
+	})
+
+	return c, v
+}
+
+// states are the states in which Talos was asked.
+func states() map[string]func(*bench) *client.Client {
+	withRole := func(r role.Role) func(*bench) *client.Client {
+		return func(b *bench) *client.Client {
+			c, v := b.unfinished()
+
+			return c.as(v, r)
+		}
+	}
+	bootstrapped := func(b *bench) *client.Client {
+		c, v := b.unfinished()
+		c.bootstrap(v)
+		b.awaitServing(v)
+
+		return c.client(v)
+	}
+
+	return map[string]func(*bench) *client.Client{
+		"maintenance": func(b *bench) *client.Client {
+			v := b.vm(1, func(m *guest.Machine) {
+				recordedVersion(m)
+				d := m.Disks[0]
+				d.Device, d.Size, m.Disks = "virtio0", 12884901888, m.Disks[:1]
+			})
+			v.on()
+			b.awaitStage(v, "maintenance")
+
+			return b.insecure(v)
+		},
+		"controlplane": bootstrapped,
+		"refusals": func(b *bench) *client.Client {
+			c, v := b.unfinished()
+
+			return c.client(v)
+		},
+		"worker": func(b *bench) *client.Client {
+			c := b.cluster()
+			vms := c.up(1)
+			w := b.vm(2, recordedVersion)
+			w.on()
+			b.apply(w, c.config(machine.TypeWorker, "w1", func(cfg *v1alpha1.Config) {
+				cfg.MachineConfig.MachineInstall.InstallImage = installer + schematicA + ":" + recorded.TalosVersion
+			}))
+			b.awaitServing(append(vms, w)...)
+
+			return c.client(w)
+		},
+		"reader": withRole(role.Reader), "operator": withRole(role.Operator),
+		"etcdbackup": withRole(role.EtcdBackup), "nonsense": withRole("os:nonsense"),
+	}
+}
+
+// TestAnswersOfTalos asks a node of the lab what genuine Talos was asked, in the same state. An answer that is another
+// has a reason in lab/recorded, and a reason without need is taken out.
+func TestAnswersOfTalos(t *testing.T) {
+	t.Parallel()
+	figures := make(map[string][2]int)
+	for state, reach := range states() {
+		t.Run(state, func(t *testing.T) {
+			b := newBench(t)
+			c := reach(b)
+			answers, err := recorded.Talos(state)
+			require.NoError(t, err)
+			accepted, err := recorded.Accepted(state)
+			require.NoError(t, err)
+			equal := 0
+			for _, want := range answers {
+				got := ask(b.ctx, c, want.Call)
+				if want.Call == "Bootstrap" && strings.HasPrefix(got[0], "OK") {
+					b.eventually("etcd runs", func() error { // as it did before the next question
+						_, err := c.EtcdStatus(b.ctx)
+
+						return err
+					})
+				}
+				why := recorded.Reason(accepted, want.Call)
+				if want.Equal(got) {
+					equal++
+					_, exact := accepted[want.Call]
+					assert.False(t, exact, "%s: is equal and accepted as another: %s", want.Call, why)
+
+					continue
+				}
+				assert.NotEmpty(t, why, "## %s\nwant %s\ngot  %s", want.Call, cut(want.Lines), cut(got))
+			}
+			figures[state] = [2]int{equal, len(answers)}
+		})
+	}
+	if !t.Failed() && len(figures) == len(states()) {
+		assertFigures(t, figures)
+	}
+}
+
+func cut(lines []string) string {
+	var out []string
+	for _, l := range lines {
+		out = append(out, l[:min(len(l), 400)])
+	}
+
+	return strings.Join(out, "\n     ")
+}
+
+// assertFigures compares the table in docs/lab.md with what was compared.
+func assertFigures(t *testing.T, figures map[string][2]int) {
+	t.Helper()
+	const begin, end = "<!-- compared with Talos -->\n", "<!-- end -->"
+	path := filepath.Join("..", "..", "docs", "lab.md")
+	page, err := os.ReadFile(path)
+	require.NoError(t, err)
+	before, rest, ok := strings.Cut(string(page), begin)
+	require.True(t, ok)
+	_, after, ok := strings.Cut(rest, end)
+	require.True(t, ok)
+
+	var table strings.Builder
+	table.WriteString("| Part | Compared with | In the state | Equal |\n|---|---|---|---|\n")
+	names := map[string]string{
+		"maintenance": "in maintenance mode", "controlplane": "a bootstrapped control plane", "refusals": "asked for what it refuses",
+		"worker": "a worker", "reader": "asked by a reader", "operator": "asked by an operator",
+		"etcdbackup": "asked by who backs etcd up", "nonsense": "asked by a role that is none",
+	}
+	var sum [2]int
+	for _, state := range slices.Sorted(func(yield func(string) bool) {
+		for s := range figures {
+			if !yield(s) {
+				return
+			}
+		}
+	}) {
+		f := figures[state]
+		sum[0], sum[1] = sum[0]+f[0], sum[1]+f[1]
+		fmt.Fprintf(&table, "| Talos's API | Talos %s | %s | %d of %d |\n", recorded.TalosVersion, names[state], f[0], f[1])
+	}
+	fmt.Fprintf(&table, "| Talos's API | Talos %s | all | %d of %d |\n", recorded.TalosVersion, sum[0], sum[1])
+	want := before + begin + table.String() + end + after
+	if want == string(page) {
+		return
+	}
+	if *update {
+		require.NoError(t, os.WriteFile(path, []byte(want), 0o600))
+	}
+	assert.Fail(t, "the figures in docs/lab.md are others", "%s\nrun `go test ./talos -run TestAnswersOfTalos -update` in lab", table.String())
+}
