@@ -134,6 +134,11 @@ func (a *api) handle(pattern, privilege string, h handler) {
 
 			return
 		}
+		if err := checkParameters(pattern, r, form); err != nil {
+			fail(w, toFailure(err))
+
+			return
+		}
 		data, err := h(&request{Request: r, caller: who, cluster: cluster, form: form})
 		if err != nil {
 			fail(w, toFailure(err))
