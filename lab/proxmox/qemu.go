@@ -100,7 +100,17 @@ func (a *api) qemu() {
 	a.vm("DELETE "+vmPath, "VM.Allocate", remove)
 	a.vm("DELETE "+vmPath+"/{$}", "VM.Allocate", remove)
 	a.power()
-	a.vm("GET "+vmPath+"/agent/network-get-interfaces", "VM.Monitor", agent)
+	a.vm("GET "+vmPath+"/agent/network-get-interfaces", "", func(r *request, node string, id int) (any, error) {
+		privilege := "VM.Monitor"
+		if r.cluster.PVE() >= 9 { // which has no VM.Monitor
+			privilege = "VM.GuestAgent.Audit"
+		}
+		if err := r.check(at("/vms/"+strconv.Itoa(id), privilege)); err != nil {
+			return nil, err
+		}
+
+		return agent(r, node, id)
+	})
 }
 
 func (a *api) power() {
