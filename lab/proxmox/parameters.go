@@ -15,8 +15,9 @@ import (
 // uploads, look at theirs themselves.
 func parameters() map[string]string {
 	return map[string]string{
-		"GET /cluster/nextid":    "vmid",
-		"GET /cluster/resources": "type",
+		"GET /access/permissions": "path userid",
+		"GET /cluster/nextid":     "vmid",
+		"GET /cluster/resources":  "type",
 		"POST /cluster/ha/groups": "comment group! nodes! " +
 			"nofailback restricted type",
 		"PUT /cluster/ha/groups/{id}": "comment delete digest " +
