@@ -72,7 +72,7 @@ func TestARefusalKeepsWhatIsBeingTried(t *testing.T) {
 			return err.Error()
 		}
 
-		return r.Config().Machine().NodeLabels()["zone"]
+		return r.Provider().RawV1Alpha1().MachineConfig.MachineNodeLabels["zone"]
 	}
 
 	require.Contains(t, zone(config.PersistentID), "doesn't exist", "nothing was applied since it booted")

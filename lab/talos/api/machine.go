@@ -250,7 +250,7 @@ func (s *machineServer) GenerateClientConfiguration(
 	if err != nil {
 		return nil, fmt.Errorf("failed to generate client certificate: %w", err)
 	}
-	client := clientconfig.NewConfig(cfg.Cluster().Name(), []string{cfg.Cluster().Endpoint().Hostname()}, ca.Crt, pair)
+	client := clientconfig.NewConfig(machineconfig.ClusterName(cfg), []string{machineconfig.Endpoint(cfg).Hostname()}, ca.Crt, pair)
 	content, err := client.Bytes()
 	if err != nil {
 		return nil, fmt.Errorf("failed to marshal config: %w", err)
