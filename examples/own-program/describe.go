@@ -25,6 +25,9 @@ func describe(name string, i int) spec.Config {
 			Role: spec.Ptr(spec.ControlPlane), Host: spec.Ptr("host3"), VMID: spec.Ptr(9100 + i),
 			Networks: map[string]spec.Network{"lan": lan},
 		}}},
-		GitOps: spec.GitOps{Provider: spec.Ptr("flux"), Git: spec.Git{URL: spec.Ptr("https://git.example.com/lab/demo.git")}},
+		GitOps: spec.GitOps{
+			Provider: spec.Ptr("flux"), Chart: spec.Chart{Version: spec.Ptr("2.18.2")},
+			Git: spec.Git{URL: spec.Ptr("https://git.example.com/lab/demo.git")},
+		},
 	}
 }
