@@ -101,6 +101,9 @@ func NewCluster(ctx *pulumi.Context, name string, args *ClusterArgs, opts ...pul
 	if args == nil {
 		return nil, errNoArgs("cluster", name)
 	}
+	if err := checkEngine(ctx); err != nil {
+		return nil, fmt.Errorf("cluster %q: %w", name, err)
+	}
 	cfg := args.config(name)
 	withGitOps, err := gitops.DayZero(cfg)
 	if err != nil {

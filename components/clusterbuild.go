@@ -51,12 +51,15 @@ func (b *clusterBuild) register(given *pulumi.ResourceOptions, withGitOps spec.C
 	if err := b.registerNodes(images, secrets); err != nil {
 		return err
 	}
-	machines := make(map[string]pulumi.Resource, len(b.cluster.Nodes))
+	machines, ids := map[string]pulumi.Resource{}, map[string]pulumi.StringInput{}
 	for name, n := range b.cluster.Nodes {
 		machines[name] = n.VM
+		if !*b.cfg.Cluster.Adopted { // a VM that was made elsewhere was not created with an id of ours
+			ids[name] = n.MachineID
+		}
 	}
 	cluster, err := newTalosCluster(b.ctx, clusterName, &TalosClusterArgs{
-		Config: withGitOps, Secrets: secrets, Machines: machines, Charts: b.args.charts(), ReadFile: b.args.readFile,
+		Config: withGitOps, Secrets: secrets, Machines: machines, MachineIDs: ids, Charts: b.args.charts(), ReadFile: b.args.readFile,
 	}, checked, b.child(b.providers)...)
 	if err != nil {
 		return err

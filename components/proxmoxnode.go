@@ -60,6 +60,9 @@ type ProxmoxNode struct {
 	// VMID is the VM's id.
 	VMID pulumi.IntOutput `pulumi:"vmId"`
 
+	// MachineID changes when the VM is created anew, also when it was lost, and never else.
+	MachineID pulumi.StringOutput `pulumi:"machineId"`
+
 	// VM is the virtual machine itself.
 	VM *vm.VirtualMachine
 }
@@ -97,10 +100,10 @@ func NewProxmoxNode(
 	n.Name = pulumi.String(a.Node.Name).ToStringOutput()
 	n.Host = pulumi.String(*a.Node.Host).ToStringOutput()
 	n.Address = pulumi.String(address).ToStringOutput()
-	n.VMID = n.VM.VmId
+	n.VMID, n.MachineID = n.VM.VmId, vmargs.MachineID(n.VM)
 
 	return n, ctx.RegisterResourceOutputs(n, pulumi.Map{
-		"name": n.Name, "host": n.Host, "address": n.Address, "vmId": n.VMID,
+		"name": n.Name, "host": n.Host, "address": n.Address, "vmId": n.VMID, "machineId": n.MachineID,
 	})
 }
 

@@ -22,7 +22,7 @@ func editable(name string) components.ProxmoxNodeArgs {
 	args.Proxmox.SSH = &spec.SSH{Username: "root", Agent: spec.Ptr(true)}
 	args.Image = spec.Image{Extensions: []string{"siderolabs/qemu-guest-agent"}, DatastoreHost: spec.Ptr("alpha")}
 	n := &args.Node
-	n.Name, n.Migrate = "work-01", nil
+	n.Name, n.Migrate, n.Protection = "work-01", nil, nil
 	n.GPU.Devices, n.GPU.Identities, n.GPU.Mapping = nil, nil, spec.Ptr("gpu")
 	n.USB = n.USB[:1]
 	n.SCSIHardware = spec.Ptr("virtio-scsi-single")

@@ -17,6 +17,7 @@ func TestWhatTheProviderWouldWriteForEver(t *testing.T) {
 	t.Parallel()
 
 	const speed0, speed1, file, cd = "disks[0].speed", "disks[1].speed", "disks[0].fileId", "cdrom"
+	const efi, smbios, template, tpm = "efiDisk", "smbios", "template", "tpmState"
 	limit := &spec.DiskSpeed{Read: spec.Ptr(100)}
 	empty := map[string]any{"enabled": true, "fileId": "none", "interface": "ide0"}
 
@@ -27,24 +28,24 @@ func TestWhatTheProviderWouldWriteForEver(t *testing.T) {
 	}{
 		"one disk": {
 			func(*spec.NamedNode, *spec.Image) {},
-			[]string{file, speed0}, map[string]any{"enabled": true, "fileId": fileID, "interface": "ide0"},
+			[]string{file, efi, smbios, template, tpm, speed0}, map[string]any{"enabled": true, "fileId": fileID, "interface": "ide0"},
 		},
 		"limited": {
 			func(n *spec.NamedNode, _ *spec.Image) { n.OSDisk.Speed = limit },
-			[]string{file}, map[string]any{"enabled": true, "fileId": fileID, "interface": "ide0"},
+			[]string{file, efi, smbios, template, tpm}, map[string]any{"enabled": true, "fileId": fileID, "interface": "ide0"},
 		},
 		"two disks from a disk image": {
 			func(n *spec.NamedNode, i *spec.Image) {
 				n.Disks = map[string]spec.Disk{"data": {Size: spec.Ptr(spec.GiB(50)), UnitNumber: spec.Ptr(1)}}
 				i.Boot = spec.Ptr("disk")
 			},
-			[]string{file, speed0, speed1}, empty,
+			[]string{file, efi, smbios, template, tpm, speed0, speed1}, empty,
 		},
 		"ARM": {
 			func(n *spec.NamedNode, i *spec.Image) {
 				i.Boot, i.Arch, n.BIOS = spec.Ptr("disk"), spec.Ptr("arm64"), spec.Ptr("ovmf")
 			},
-			[]string{file, speed0, cd}, nil,
+			[]string{file, efi, smbios, template, tpm, speed0, cd}, nil,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -100,7 +100,10 @@ func plain(t *testing.T, r *pulumitest.Recorder, name string) map[string]any {
 	args, ok := r.Get(name)
 	require.Truef(t, ok, "%s was not registered, but %v", name, r.Names(""))
 
-	return args.Inputs.Mappable()
+	inputs := args.Inputs.Mappable()
+	delete(inputs, "smbios") // another one with each run
+
+	return inputs
 }
 
 // update rewrites golden files, and fails, so that nobody leaves it on.
@@ -159,7 +162,8 @@ func TestNodeOptions(t *testing.T) {
 	vm := r.Register("ctrl-00-vm")
 	assert.Equal(t, "proxmoxve:VM/virtualMachine:VirtualMachine", vm.GetType())
 	assert.Contains(t, vm.GetParent(), components.ProxmoxNodeType+"::ctrl-00")
-	assert.Equal(t, []string{"disks[0].fileId", "disks[0].speed"}, vm.GetIgnoreChanges())
+	assert.Equal(t, []string{"disks[0].fileId", "efiDisk", "smbios", "template", "tpmState", "disks[0].speed"}, vm.GetIgnoreChanges(),
+		"nothing that the provider replaces a VM for is taken from what somebody did by hand")
 	assert.True(t, vm.GetDeleteBeforeReplace(), "the VM id is taken as long as the old VM is there")
 	assert.True(t, vm.GetProtect())
 	assert.InEpsilon(t, 2.0, vm.GetReplacementTrigger().GetNumberValue(), 0)
@@ -194,4 +198,18 @@ func TestNodeTakesHooksAndOrder(t *testing.T) {
 	assert.Equal(t, []string{"gate-enter"}, vm.GetHooks().GetBeforeUpdate())
 	assert.Len(t, vm.GetDependencies(), 2)
 	assert.Nil(t, r.Register("ctrl-00").GetHooks(), "the hooks are the VM's, not the component's")
+}
+
+// TestLostVMIsAnotherMachine holds that a VM which is created anew has another id, and one that is edited keeps it:
+// its configuration is applied again when the id changes.
+func TestLostVMIsAnotherMachine(t *testing.T) {
+	t.Parallel()
+	id := func() string {
+		r := register(t, false, devNode())
+		vm, _ := r.Get("ctrl-00-vm")
+
+		return vm.Inputs["smbios"].ObjectValue()["uuid"].StringValue()
+	}
+	assert.NotEqual(t, id(), id(), "each creation has one of its own")
+	assert.Contains(t, register(t, false, devNode()).Register("ctrl-00-vm").GetIgnoreChanges(), "smbios", "an edit keeps the first")
 }

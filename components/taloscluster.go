@@ -29,6 +29,10 @@ type TalosClusterArgs struct {
 	// Machines are the machines by node name: each must exist before the node's configuration is applied, and
 	// when it is replaced its configuration is applied again.
 	Machines map[string]pulumi.Resource
+	// MachineIDs are texts by node name that change when the node's machine is another one, such as
+	// [ProxmoxNode.MachineID]: then its configuration is applied again, after what the earlier machine left in
+	// etcd and Kubernetes was removed. It sees a machine that was lost and made anew, which Machines does not.
+	MachineIDs map[string]pulumi.StringInput `pulumi:"machineIds"`
 	// Installers are installer images by node name, for machines that boot something else than their variant
 	// of Config.Images; such a node is upgraded when its version of Talos differs. Every other node has the
 	// factory's installer of its variant, and is upgraded when that differs too.
@@ -118,7 +122,7 @@ func newTalosCluster(
 	}
 	built, err := talos.Register(&talos.Build{
 		Session: secrets.session, Config: cfg, Name: name, Parent: c,
-		Secrets: secrets.secrets, Checked: checked, Machines: args.Machines,
+		Secrets: secrets.secrets, Checked: checked, Machines: args.Machines, MachineIDs: args.MachineIDs,
 	})
 	if err != nil {
 		return nil, err

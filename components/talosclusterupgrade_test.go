@@ -185,7 +185,7 @@ func TestTalosClusterMembers(t *testing.T) {
 
 	rpc := m.Register("test-members")
 	require.NotNil(t, rpc)
-	assert.Equal(t, []string{"pulumi:index:Stash::test-members::update"}, rpc.GetHooks().GetBeforeUpdate())
+	assert.Equal(t, []string{"pulumi:index:Stash::test-members::plan", "pulumi:index:Stash::test-members::update"}, rpc.GetHooks().GetBeforeUpdate())
 	assert.Empty(t, rpc.GetHooks().GetBeforeDelete(), "a plain destroy must work")
 	for _, node := range []string{"ctrl-00", "work-00"} {
 		assert.Contains(t, rpc.GetDependencies(), urn("talos:machine/configurationApply:ConfigurationApply", "test-"+node),

@@ -14,6 +14,9 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
+// mostRedirects is how many redirects are followed.
+const mostRedirects = 10
+
 // Manifest downloads a manifest as control planes do, with the same headers, and returns its objects.
 // Errors name the place and quote neither headers nor content.
 func (f Fetcher) Manifest(ctx context.Context, place string, headers map[string]spec.Secret) ([]Object, error) {
@@ -23,6 +26,20 @@ func (f Fetcher) Manifest(ctx context.Context, place string, headers map[string]
 	if err != nil {
 		return nil, fmt.Errorf("%s is no URL", redact(place))
 	}
+	client := *f.client()
+	client.CheckRedirect = func(request *http.Request, via []*http.Request) error {
+		if len(via) >= mostRedirects {
+			return fmt.Errorf("more than %d redirects", mostRedirects)
+		}
+		if request.URL.Host != via[0].URL.Host {
+			for name := range headers {
+				request.Header.Del(name) // it is meant for the host that the stack names
+			}
+		}
+
+		return nil
+	}
+	f.Client = &client
 	content, err := f.download(ctx, u, func(request *http.Request) {
 		for name, value := range headers {
 			request.Header.Set(name, value.Reveal())

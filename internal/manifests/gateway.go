@@ -5,6 +5,7 @@ package manifests
 
 import (
 	"fmt"
+	"net/url"
 	"strings"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/versions"
@@ -39,7 +40,35 @@ func ExtraURLs(cfg spec.Config) ([]string, error) {
 		return nil, err
 	}
 
-	return append(urls, cfg.Manifests.Extra...), nil
+	urls = append(urls, cfg.Manifests.Extra...)
+	if err := checkHeaders(cfg, urls); err != nil {
+		return nil, err
+	}
+
+	return urls, nil
+}
+
+// checkHeaders refuses headers where control planes fetch from several hosts: Talos sends them with every manifest,
+// and a token meant for one host would reach the others.
+func checkHeaders(cfg spec.Config, urls []string) error {
+	if len(cfg.Manifests.ExtraHeaders) == 0 {
+		return nil
+	}
+	host := ""
+	for _, place := range urls {
+		u, err := url.Parse(place)
+		switch {
+		case err != nil:
+			return fmt.Errorf("%s is no URL", redact(place))
+		case host == "":
+			host = u.Host
+		case u.Host != host:
+			return fmt.Errorf("manifests.extraHeaders: control planes would send them to %s and to %s: fetch everything from one host, "+
+				"or write manifests inline; cni.cilium.gatewayApi.crds takes files", host, u.Host)
+		}
+	}
+
+	return nil
 }
 
 // gatewaySources is where the Gateway API's releases are.

@@ -19,13 +19,15 @@ const (
 )
 
 // Refuse records every edit from was to now that would replace the VM of the node without
-// permission, that would lose data, or that cannot be done. A rebuild that the user asked for brings
-// a new VM, and thus permits all that does not touch the disks which outlive it.
+// permission, that would lose data, or that cannot be done. A rebuild that the user asked for brings a new
+// VM, and thus permits all that neither touches the disks which outlive it nor replaces VMs by itself.
 func Refuse(node string, was, now Identity, allowed []string, l *check.List) {
 	r := refusal{node: node, allowed: allowed, l: l}
 	r.kept(was, now)
 	r.limits(was, now)
 	if was.Rebuild != now.Rebuild {
+		r.rebuilt(was, now)
+
 		return
 	}
 	r.host(was, now)
@@ -77,6 +79,25 @@ func (r refusal) kept(was, now Identity) {
 		if !there || !after.Kept || after.Size < disk.Size || after.Format != disk.Format {
 			r.l.Addf(disk.Field, "is kept on rebuild (keepOnRebuild) with %d GiB as %s at %s, and must stay so: "+
 				"its data would be lost; take the data elsewhere and remove the node", disk.Size, disk.Format, slot)
+		}
+	}
+}
+
+// rebuilt refuses what a rebuild brings only where the stack permits the edit too. The provider would replace a
+// VM for these fields, whoever edited them, in the stack file or by hand: so it does not see their edits
+// unless they are permitted.
+func (r refusal) rebuilt(was, now Identity) {
+	for _, f := range []struct {
+		field, was, now string
+		counts          bool
+	}{
+		{fieldHost, was.Host, now.Host, !now.Migrate && !(was.HA && now.HA)},
+		{fieldEFI, placed(was.EFIDisk, was.EFIDatastore), placed(now.EFIDisk, now.EFIDatastore), true},
+		{fieldTPM, placed(was.TPM, was.TPMDatastore), placed(now.TPM, now.TPMDatastore), true},
+	} {
+		if f.counts && f.was != f.now && !r.permitted(f.field) {
+			r.l.Addf(f.field, "was %s, is now %s: for the rebuilt VM to have it, permit the edit too, with "+
+				"lifecycle.allowReplace: {%s: [%s]}", f.was, f.now, r.node, f.field)
 		}
 	}
 }
@@ -167,4 +188,13 @@ func orNone(s string) string {
 	}
 
 	return s
+}
+
+// placed returns a volume with its datastore, "none" when there is none.
+func placed(volume, datastore string) string {
+	if volume == "" || datastore == "" {
+		return orNone(volume)
+	}
+
+	return volume + " at " + datastore
 }

@@ -107,9 +107,19 @@ func TestRefuse(t *testing.T) {
 				"role: was worker, is now controlplane: a node cannot change its role" + rebuild,
 			},
 		},
-		"all of it with a rebuild": {now: func(i *vm.Identity) {
+		"all of it with a rebuild that permits what replaces VMs by itself": {now: func(i *vm.Identity) {
 			*i = vm.Identity{Rebuild: 1, Host: "charlie", VMID: 801, Role: "controlplane", System: "nocloud arm64"}
-		}},
+		}, allowed: []string{"host", "efiDisk", "tpm"}},
+		"a rebuild with what replaces VMs by itself": {
+			now: func(i *vm.Identity) {
+				*i = vm.Identity{Rebuild: 1, Host: "charlie", VMID: 801, Role: "controlplane", System: "nocloud arm64"}
+			},
+			problems: []string{
+				"efiDisk: was 4m raw at local-lvm, is now none: for the rebuilt VM to have it, permit the edit too, with lifecycle.allowReplace: {work-01: [efiDisk]}",
+				"host: was alpha, is now charlie: for the rebuilt VM to have it, permit the edit too, with lifecycle.allowReplace: {work-01: [host]}",
+				"tpm: was v2.0 at local-lvm, is now none: for the rebuilt VM to have it, permit the edit too, with lifecycle.allowReplace: {work-01: [tpm]}",
+			},
+		},
 		"kept disks stay, with a rebuild too": {
 			was: keep,
 			now: func(i *vm.Identity) {

@@ -8,12 +8,16 @@ package controller
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/pulumi/pulumi-kubernetes/sdk/v4/go/kubernetes"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
+	"github.com/talos-proxmox/talos-proxmox/components/internal/hook"
 	"github.com/talos-proxmox/talos-proxmox/components/internal/kube"
+	"github.com/talos-proxmox/talos-proxmox/internal/cluster"
 	"github.com/talos-proxmox/talos-proxmox/internal/gitops"
+	"github.com/talos-proxmox/talos-proxmox/internal/kubeapply"
 	"github.com/talos-proxmox/talos-proxmox/internal/manifests"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
@@ -86,6 +90,7 @@ type builder struct {
 	g                 spec.GitOps
 	charts            manifests.Cache
 	credentials       Credentials
+	kubeconfig        pulumi.StringInput
 	values            map[string]any
 	// first is what the caller wants to come first.
 	first []pulumi.Resource
@@ -127,7 +132,7 @@ func start(ctx *pulumi.Context, a Args, opts []pulumi.ResourceOption) (*builder,
 	}
 
 	return &builder{
-		ctx: ctx, name: a.Name, clusterName: a.ClusterName, g: g, charts: a.Charts, credentials: a.Credentials, values: values,
+		ctx: ctx, name: a.Name, clusterName: a.ClusterName, g: g, charts: a.Charts, credentials: a.Credentials, kubeconfig: a.Kubeconfig, values: values,
 		first: given.DependsOn, outside: outside,
 		into: []pulumi.ResourceOption{pulumi.Parent(a.Component), pulumi.Provider(provider)},
 	}, nil
@@ -164,8 +169,12 @@ func (b *builder) install(before []pulumi.Resource) ([]pulumi.Resource, error) {
 	if gitops.AtDayZero(b.g) {
 		return nil, nil
 	}
+	hooks, err := b.releaseHooks()
+	if err != nil {
+		return nil, err
+	}
 	release, err := kube.RegisterRelease(b.ctx, b.name+"-release", gitops.Release(b.g), *b.g.Namespace, b.charts, b.g.Chart, b.values,
-		b.after(before...)...)
+		append(b.after(before...), pulumi.ResourceHooks(hooks))...)
 	if err != nil {
 		return nil, err
 	}
@@ -177,6 +186,29 @@ func (b *builder) install(before []pulumi.Resource) ([]pulumi.Resource, error) {
 	default:
 		return b.sync(release)
 	}
+}
+
+// releaseTimeout bounds the wait for the Kubernetes API before a release is installed.
+const releaseTimeout = 5 * time.Minute
+
+// releaseHooks returns hooks for the release: what an earlier run has left of it goes before it is installed. The
+// state has no release then, and Helm would refuse the name for ever.
+func (b *builder) releaseHooks() (*pulumi.ResourceHookBinding, error) {
+	known := hook.FutureOf("the kubeconfig of cluster "+b.clusterName, b.kubeconfig)
+	name, namespace := gitops.Release(b.g), *b.g.Namespace
+	forget, err := hook.Register(b.ctx, hook.ID("controller", b.name, "release"), func(step hook.Step, _ *pulumi.ResourceHookArgs) error {
+		kubeconfig, err := known.Get(b.ctx.Context())
+		if err != nil {
+			return err
+		}
+		return kubeapply.ForgetRelease( //nolint:wrapcheck // names the release
+			b.ctx.Context(), kubeconfig, namespace, name, cluster.DefaultPollOptions(releaseTimeout), step.Report)
+	})
+	if err != nil {
+		return nil, err
+	}
+
+	return &pulumi.ResourceHookBinding{BeforeCreate: []*pulumi.ResourceHook{forget}}, nil
 }
 
 // application makes Argo CD follow the repository.

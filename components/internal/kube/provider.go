@@ -15,11 +15,13 @@ import (
 // ProviderVersion is the version of the kubernetes plugin that everything here was made for.
 const ProviderVersion = versions.KubernetesPlugin
 
-// NewProvider registers a provider for a cluster that this program makes. The kubeconfig is
-// kept secret; pass one that becomes known when the API is up, since the plugin asks the API once and
-// takes it for unreachable for the rest of the run. The cluster's name identifies the cluster: what
-// is in it is not replaced when its kubeconfig changes. What is in a cluster that does not answer any
-// more is forgotten instead of deleted.
+// NewProvider registers a provider for a cluster that this program makes. The kubeconfig is kept secret; pass
+// one that becomes known when the API is up, since the plugin asks the API once and takes it for unreachable
+// for the rest of the run. The cluster's name identifies the cluster: what is in it is not replaced when its
+// kubeconfig changes.
+//
+// The provider's deleteUnreachable stays off: with it a refresh while the API is silent takes all that is in
+// the cluster out of the state. A destroy needs it not, since what is in the cluster goes with the cluster.
 func NewProvider(
 	ctx *pulumi.Context, name, clusterName string, kubeconfig pulumi.StringInput, opts ...pulumi.ResourceOption,
 ) (*kubernetes.Provider, error) {
@@ -27,7 +29,6 @@ func NewProvider(
 		pulumi.AdditionalSecretOutputs([]string{"kubeconfig"}))
 	provider, err := kubernetes.NewProvider(ctx, name, &kubernetes.ProviderArgs{
 		ClusterIdentifier: pulumi.String(clusterName),
-		DeleteUnreachable: pulumi.Bool(true),
 		Kubeconfig:        Secret(kubeconfig).ToStringPtrOutput(),
 	}, opts...)
 	if err != nil {

@@ -26,14 +26,24 @@ import (
 type Machine struct {
 	Hostname string      `json:"hostname"`
 	VM       vm.Identity `json:"vm"`
+	// Protected is the setting that keeps the VM from being deleted; empty when none does.
+	Protected string `json:"protected,omitempty"`
 }
 
 // MachineOf returns what to remember of a node's VM.
 func MachineOf(n vmargs.Node, lifecycle spec.Lifecycle) Machine {
-	return Machine{
+	m := Machine{
 		Hostname: spec.Or(n.Node.Hostname, n.Node.Name),
 		VM:       vm.IdentityOf(n.Node, n.Image, lifecycle.Replace[n.Node.Name]),
 	}
+	switch {
+	case spec.Or(n.Node.Protection, false):
+		m.Protected = "nodes." + n.Node.Name + ".protection"
+	case spec.Or(n.Cluster.Protect, false):
+		m.Protected = "cluster.protect"
+	}
+
+	return m
 }
 
 // Machines are remembered VMs by node name.
@@ -103,9 +113,10 @@ func (r *Record) note(was, now Machines) {
 }
 
 // Refuse compares machines with what they were, and names every edit that would replace a VM without
-// permission, or lose data. allowReplace has the fields whose edits may replace it, or "*".
+// permission, lose data, or delete a protected VM. allowReplace has the fields whose edits may replace it, or
+// "*".
 func Refuse(was, now Machines, allowReplace map[string][]string) error {
-	var problems []error
+	problems := []error{refuseProtected(was, now)}
 	for _, name := range slices.Sorted(maps.Keys(now)) {
 		before, known := was[name]
 		if !known {
@@ -114,6 +125,22 @@ func Refuse(was, now Machines, allowReplace map[string][]string) error {
 		var l check.List
 		vm.Refuse(name, before.VM, now[name].VM, allowReplace[name], &l)
 		problems = append(problems, l.Err(fmt.Sprintf("node %q: the edit is refused", name)))
+	}
+
+	return errors.Join(problems...)
+}
+
+// refuseProtected refuses to delete a VM that is protected: its node would be drained and wiped before Proxmox VE
+// or Pulumi refuses.
+func refuseProtected(was, now Machines) error {
+	var problems []error
+	for _, name := range slices.Sorted(maps.Keys(was)) {
+		after, stays := now[name]
+		if was[name].Protected == "" || stays && !vm.Replaces(was[name].VM, after.VM) {
+			continue
+		}
+		problems = append(problems, fmt.Errorf("node %s: its VM is to be deleted, and is protected by %s: set that to false "+
+			"and run up first", name, was[name].Protected))
 	}
 
 	return errors.Join(problems...)

@@ -56,7 +56,7 @@ func Register(ctx *pulumi.Context, a Args) (*vm.VirtualMachine, error) {
 		before = append(before, holder)
 	}
 	opts := append(a.protected(), pulumi.DependsOn(before), pulumi.ResourceHooks(hooks),
-		pulumi.IgnoreChanges(vmargs.Ignored(a.Node)),
+		pulumi.IgnoreChanges(vmargs.Ignored(a.Node, a.Lifecycle.AllowReplace[a.Node.Node.Name])),
 		// Always given: only a trigger that changes replaces, not one that appears.
 		pulumi.ReplacementTrigger(pulumi.Int(a.Lifecycle.Replace[a.Node.Node.Name])))
 	args := vmargs.VM(a.Node, vmargs.Disks(a.Node, kept), vmargs.Passthrough(a.Node, mapped))

@@ -24,6 +24,8 @@ type Build struct {
 	Checked *Checked
 	// Machines are the nodes' machines by name; nil for machines that nobody here makes.
 	Machines map[string]pulumi.Resource
+	// MachineIDs change when a node's machine is another one, by node name.
+	MachineIDs map[string]pulumi.StringInput
 }
 
 // Built is a registered cluster.

@@ -92,6 +92,10 @@ func applyConfiguration(
 		after = append(slices.Clone(after), vm)
 		opts = append(opts, pulumi.ReplaceWith([]pulumi.Resource{vm}))
 	}
+	if id := b.MachineIDs[n.Name]; id != nil {
+		// A machine that was lost is created, not replaced.
+		opts = append(opts, pulumi.ReplacementTrigger(id))
+	}
 	opts = append(opts, pulumi.DependsOn(after))
 
 	//nolint:wrapcheck // the caller names the node

@@ -4,9 +4,14 @@
 package talos
 
 import (
+	"bytes"
+	"context"
 	"fmt"
+	"os"
 	"os/exec"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
@@ -67,11 +72,7 @@ func storeCredential(b *Build, what string, command []string, value pulumi.Strin
 		if err != nil {
 			return err
 		}
-		//nolint:gosec // the user's own command
-		cmd := exec.CommandContext(b.Ctx.Context(), command[0], command[1:]...)
-		cmd.Stdin = strings.NewReader(text)
-		// What the command prints may hold the secret: it is not repeated.
-		if err := cmd.Run(); err != nil {
+		if err := runStore(b.Ctx.Context(), command, text); err != nil {
 			return fmt.Errorf("storing the %s of cluster %q: output.store.command %s: %w", what, b.Name, command[0], err)
 		}
 
@@ -85,4 +86,52 @@ func storeCredential(b *Build, what string, command []string, value pulumi.Strin
 	}, pulumi.Parent(b.Parent))
 
 	return err
+}
+
+// storeTimeout bounds the user's command: one that waits for somebody to log in would hold the run for ever.
+const storeTimeout = 5 * time.Minute
+
+// runStore runs the user's command with a secret on its standard input. It gets the environment without Pulumi's
+// own variables, among which are all settings of the stack in clear. The error has the end of what it said.
+func runStore(ctx context.Context, command []string, secret string) error {
+	working, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	var said bytes.Buffer
+	cmd := exec.CommandContext(working, command[0], command[1:]...) //nolint:gosec // the user's own command
+	cmd.Stdin, cmd.Stderr = strings.NewReader(secret), &said
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool {
+		return strings.HasPrefix(v, "PULUMI_") || strings.HasPrefix(v, "PROXMOX_VE_") || strings.HasPrefix(v, "TALOS_PROXMOX_GIT_TOKEN=")
+	})
+	cmd.WaitDelay = time.Second // for what it has started itself and left with its output
+	err := cmd.Run()
+	switch {
+	case err == nil:
+		return nil
+	case working.Err() != nil && ctx.Err() == nil:
+		return fmt.Errorf("it did not end within %s", storeTimeout)
+	case said.Len() == 0:
+		return err //nolint:wrapcheck // the caller names the command
+	default:
+		return fmt.Errorf("%w: %s", err, withoutSecret(said.String(), secret))
+	}
+}
+
+// withoutSecret returns the end of what a command said, without any line of the secret.
+func withoutSecret(text, secret string) string {
+	for line := range strings.Lines(secret) {
+		if line = strings.TrimSpace(line); len(line) > 3 {
+			text = strings.ReplaceAll(text, line, "[secret]")
+			for word := range strings.FieldsSeq(line) {
+				if len(word) > 15 { // a key or a certificate, in other lines than here
+					text = strings.ReplaceAll(text, word, "[secret]")
+				}
+			}
+		}
+	}
+	const limit = 400
+	if len(text) > limit {
+		text = "…" + text[len(text)-limit:]
+	}
+
+	return strings.TrimSpace(text)
 }

@@ -29,6 +29,8 @@ func openKubeconfig(b *Build, before []pulumi.Resource, ready pulumi.CustomResou
 		// The provider fetches again only when the certificate is about to expire, not when the
 		// cluster has become another one.
 		pulumi.ReplaceOnChanges([]string{"clientConfiguration.caCertificate"}),
+		// Nor when the cluster is reached at another address, which the kubeconfig names.
+		pulumi.ReplacementTrigger(pulumi.String(b.Config.Endpoint())),
 		pulumi.AdditionalSecretOutputs([]string{"clientConfiguration", "kubernetesClientConfiguration"}))
 	if err != nil {
 		return pulumi.StringOutput{}, fmt.Errorf("registering the kubeconfig of cluster %q: %w", b.Name, err)

@@ -4,6 +4,7 @@
 package talos
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/components/internal/hook"
 	"github.com/talos-proxmox/talos-proxmox/components/internal/stash"
 	"github.com/talos-proxmox/talos-proxmox/internal/cluster"
+	"github.com/talos-proxmox/talos-proxmox/internal/rollout"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -33,19 +35,59 @@ func registerMembers(b *Build, before []pulumi.Resource) (pulumi.Resource, error
 	}
 
 	return stash.Remember(b.Ctx, b.Name+"-members", nodes, stash.On[map[string]memberState]{
-		Update: func(step hook.Step, was, _ map[string]memberState) error {
-			leaving := leavingMembers(was, b.Cluster)
-			if len(leaving) == 0 {
+		Plan: func(_ hook.Step, was, now map[string]memberState) error { return refuseTakenAddress(was, now) },
+		Update: func(step hook.Step, was, now map[string]memberState) error {
+			leaving, renamed := leavingMembers(was, b.Cluster), renamedHosts(was, now)
+			if len(leaving)+len(renamed) == 0 {
 				return nil
 			}
 			remote, err := b.APIs.openLiving(b.Ctx.Context(), step.Report, leaving...)
 			if err != nil {
 				return err
 			}
+			for _, hostname := range renamed {
+				if err := rollout.DeleteNode(b.Ctx.Context(), remote, hostname, pollOptions(b.Config.Lifecycle.ReadyTimeout), step.Report); err != nil {
+					return err //nolint:wrapcheck // names the node
+				}
+			}
+			if len(leaving) == 0 {
+				return nil
+			}
 
 			return retire(b.Session, step, remote, b.Cluster, leaving)
 		},
 	}, pulumi.Parent(b.Parent), pulumi.DependsOn(before))
+}
+
+// refuseTakenAddress refuses a new node at the address of one that leaves: both machines would have it until the
+// old one is gone, and the new configuration could reach the old one.
+func refuseTakenAddress(was, now map[string]memberState) error {
+	for _, name := range slices.Sorted(maps.Keys(now)) {
+		if _, known := was[name]; known {
+			continue
+		}
+		for _, other := range slices.Sorted(maps.Keys(was)) {
+			_, stays := now[other]
+			if !stays && was[other].Address == now[name].Address {
+				return fmt.Errorf("nodes.%s: has the address %s of %s, which goes in the same run: two machines would have it; "+
+					"remove %s and run up, then add %s; to have a node rebuilt, raise lifecycle.replace", name, now[name].Address, other, other, name)
+			}
+		}
+	}
+
+	return nil
+}
+
+// renamedHosts returns the names that nodes had in Kubernetes before their hostnames were edited.
+func renamedHosts(was, now map[string]memberState) []string {
+	var old []string
+	for _, name := range slices.Sorted(maps.Keys(was)) {
+		if node, stays := now[name]; stays && node.Hostname != was[name].Hostname {
+			old = append(old, was[name].Hostname)
+		}
+	}
+
+	return old
 }
 
 // leavingMembers returns those of the old members that the cluster has no more.

@@ -63,12 +63,16 @@ func mustBeHealthy(b *Build, fingerprints pulumi.StringMap, objects pulumi.Strin
 		if err != nil {
 			return nil, fmt.Errorf("node %q: %w", n.Name, err)
 		}
-		nodes[n.Name] = pulumi.StringMap{
+		healthy := pulumi.StringMap{
 			"address":       pulumi.String(n.Address().String()),
 			"configuration": fingerprints[n.Name],
 			"machine":       pulumi.String(settings),
 			"role":          pulumi.String(string(*n.Role)),
 		}
+		if id := b.MachineIDs[n.Name]; id != nil {
+			healthy["machineId"] = id
+		}
+		nodes[n.Name] = healthy
 	}
 
 	return pulumi.Map{

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
@@ -19,7 +20,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// VMHooks returns hooks for a node's VM: an edit that reboots it waits for its turn at the gate, since the
+// VMHooks returns hooks for a node's VM: an edit that reboots or moves it waits for its turn at the gate, since the
 // provider edits VMs in parallel, and goes ahead only while the cluster can spare the node, which is drained
 // before; the next one gets its turn when the node is back. The VM must depend on the secrets. Call it once for
 // each node.
@@ -30,22 +31,31 @@ func VMHooks(s *Session, node string) (*pulumi.ResourceHookBinding, error) {
 	}
 	m := s.Cluster.Members[at]
 	var reboot rollout.Reboot
+	moves := false // the hooks of one VM never run at the same time
 	enter, err := s.hook("vm-enter/"+node, func(step hook.Step, args *pulumi.ResourceHookArgs) error {
-		if !vmargs.EditReboots(args.OldInputs, args.NewInputs) {
+		reboots := vmargs.EditReboots(args.OldInputs, args.NewInputs)
+		moves = !reboots && vmargs.EditMoves(args.OldInputs, args.NewInputs)
+		switch {
+		case reboots:
+			return enterGate(s, step, m, &reboot)
+		case moves:
+			return enterToMove(s, step, m)
+		default:
 			return nil
 		}
-
-		return enterGate(s, step, m, &reboot)
 	})
 	if err != nil {
 		return nil, err
 	}
 	leave, err := s.hook("vm-leave/"+node, func(step hook.Step, args *pulumi.ResourceHookArgs) error {
-		if vmargs.WasOff(args.OldOutputs) && !s.Gate.Inside(m) {
+		switch {
+		case vmargs.WasOff(args.OldOutputs) && !s.Gate.Inside(m):
 			return awaitStarted(s, step, m)
+		case moves:
+			return leaveMoved(s, step, m)
+		default:
+			return leaveGate(s, step, m, &reboot)
 		}
-
-		return leaveGate(s, step, m, &reboot)
 	})
 	if err != nil {
 		return nil, err
@@ -112,6 +122,33 @@ func awaitStarted(s *Session, step hook.Step, m cluster.Member) error {
 	}
 
 	return nil
+}
+
+// enterToMove waits for the turn of a node whose VM moves to another host while it runs: it is not drained, and
+// VMs move one at a time.
+func enterToMove(s *Session, step hook.Step, m cluster.Member) error {
+	checker, err := s.checker(step)
+	if err != nil {
+		return err
+	}
+	if serving, err := checker.Serving(s.Ctx.Context()); err != nil || !serving {
+		return err //nolint:wrapcheck // says everything
+	}
+	// Each of the others may take its turn first: to go, and to be well again.
+	waiting, cancel := context.WithTimeout(s.Ctx.Context(), time.Duration(len(checker.Cluster.Members))*2*checker.Poll.Timeout)
+	defer cancel()
+
+	return s.Gate.Enter(waiting, m, checker.Before(m)) //nolint:wrapcheck // names the node
+}
+
+// leaveMoved waits until the cluster is well with the node on its new host.
+func leaveMoved(s *Session, step hook.Step, m cluster.Member) error {
+	checker, err := s.checker(step)
+	if err != nil {
+		return err
+	}
+
+	return s.Gate.Leave(s.Ctx.Context(), m, checker.After()) //nolint:wrapcheck // names the node
 }
 
 // disruption returns what it takes to lead a node of the cluster through the gate.

@@ -5,6 +5,7 @@ package vmargs
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/muhlba91/pulumi-proxmoxve/sdk/v6/go/proxmoxve/vm"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
@@ -68,10 +69,20 @@ func Holder(node Node) (args *vm.VirtualMachineArgs, names, ignored []string) {
 
 // Ignored returns the properties of the VM whose changes the provider must ignore: the file that the first
 // disk was imported from, the size of disks that the holder owns, which alone can grow them, speeds without
-// a limit, and what the hypervisor itself changes.
-func Ignored(node Node) []string {
+// a limit, and what the hypervisor itself changes. So that no VM is replaced because somebody changed it by
+// hand, what the provider replaces a VM for is ignored too, unless allowReplace names the field.
+func Ignored(node Node, allowReplace []string) []string {
 	n := node.Node
-	ignored := []string{"disks[0].fileId"}
+	ignored := []string{"disks[0].fileId", "template", "smbios"}
+	permitted := func(field string) bool {
+		return slices.Contains(allowReplace, field) || slices.Contains(allowReplace, "*")
+	}
+	for field, property := range map[string]string{"efiDisk": "efiDisk", "tpm": "tpmState"} {
+		if !permitted(field) {
+			ignored = append(ignored, property)
+		}
+	}
+	slices.Sort(ignored)
 	all := []spec.Disk{*n.OSDisk}
 	for i, data := range n.DataDisks() {
 		if spec.Or(data.KeepOnRebuild, false) {
@@ -84,9 +95,12 @@ func Ignored(node Node) []string {
 		// There is no CD drive, which the provider would add, in a way that Proxmox VE refuses.
 		ignored = append(ignored, "cdrom")
 	}
-	if n.HA != nil {
+	switch {
+	case n.HA != nil:
 		// High availability moves, starts and stops the VM by itself.
 		ignored = append(ignored, "nodeName", "started")
+	case !*n.Migrate && !permitted("host"):
+		ignored = append(ignored, "nodeName")
 	}
 
 	return ignored

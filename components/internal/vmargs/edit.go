@@ -7,8 +7,13 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 )
 
-// EditReboots reports whether the provider reboots, or shuts down and starts, a VM to bring its inputs from
-// was to now. The gate asks it, so that an edit which disturbs no node does not wait for a turn.
+// EditMoves reports whether the provider moves a VM to another host to bring its inputs from was to now.
+func EditMoves(was, now resource.PropertyMap) bool {
+	return !withoutMarks(was["nodeName"]).DeepEquals(withoutMarks(now["nodeName"]))
+}
+
+// EditReboots reports whether the provider reboots, or shuts down and starts, a VM to bring its inputs from was to
+// now. The gate asks it, so that an edit which disturbs no node does not wait for a turn.
 func EditReboots(was, now resource.PropertyMap) bool {
 	for _, property := range rebootingProperties() {
 		if !withoutMarks(was[property]).DeepEquals(withoutMarks(now[property])) {

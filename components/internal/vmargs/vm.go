@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/muhlba91/pulumi-proxmoxve/sdk/v6/go/proxmoxve/vm"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
@@ -74,6 +75,8 @@ func VM(node Node, disks vm.VirtualMachineDiskArray, devices HostDevices) *vm.Vi
 		Usbs:       devices.USB,
 	}
 	timeouts(args, *n.Timeouts)
+	// A new one with each run, which counts only when the VM is created: see [Ignored].
+	args.Smbios = vm.VirtualMachineSmbiosArgs{Uuid: pulumi.String(uuid.NewString())}
 
 	return args
 }
@@ -244,4 +247,16 @@ func timeouts(args *vm.VirtualMachineArgs, t spec.VMTimeouts) {
 	args.TimeoutShutdownVm = pulumi.Int(*t.Shutdown)
 	args.TimeoutStartVm = pulumi.Int(*t.Start)
 	args.TimeoutStopVm = pulumi.Int(*t.Stop)
+}
+
+// MachineID returns a text that changes when the VM is created anew, and never else: the UUID that it was
+// created with; empty for a VM that was created without one.
+func MachineID(v *vm.VirtualMachine) pulumi.StringOutput {
+	return v.Smbios.ApplyT(func(s *vm.VirtualMachineSmbios) string {
+		if s == nil {
+			return ""
+		}
+
+		return spec.Or(s.Uuid, "")
+	}).(pulumi.StringOutput) //nolint:forcetypeassert // the function's type
 }
