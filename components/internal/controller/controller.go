@@ -201,6 +201,7 @@ func (b *builder) releaseHooks() (*pulumi.ResourceHookBinding, error) {
 		if err != nil {
 			return err
 		}
+
 		return kubeapply.ForgetRelease( //nolint:wrapcheck // names the release
 			b.ctx.Context(), kubeconfig, namespace, name, cluster.DefaultPollOptions(releaseTimeout), step.Report)
 	})
