@@ -201,7 +201,7 @@ func fingerprint(t *testing.T, args pulumi.MockResourceArgs) string {
 	if args.TypeToken == "pulumi:index:Stash" && (remembers || slices.Contains(request.GetIgnoreChanges(), "input")) {
 		request.Object = nil
 	}
-	delete(request.GetObject().GetFields(), "smbios") // another one with each run
+	delete(request.GetObject().GetFields(), "smbios")     // another one with each run
 	request.SourcePosition, request.StackTrace = nil, nil // where in the program it was asked for
 	slices.Sort(request.GetDependencies())
 	for _, on := range request.GetPropertyDependencies() {
