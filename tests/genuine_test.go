@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/talos-proxmox/talos-proxmox/internal/versions"
 )
 
 // genuine skips a test that needs plugins which are not installed: those that every stack uses, where none
@@ -24,7 +26,9 @@ func genuine(t *testing.T, plugins ...[2]string) {
 		home = filepath.Join(user, ".pulumi")
 	}
 	if len(plugins) == 0 {
-		plugins = [][2]string{{"proxmoxve", "6.18.1"}, {"talos", "0.7.1"}, {"kubernetes", "4.23.0"}}
+		plugins = [][2]string{
+			{"proxmoxve", versions.ProxmoxPlugin}, {"talos", versions.TalosPlugin}, {"kubernetes", versions.KubernetesPlugin},
+		}
 	}
 	for _, plugin := range plugins {
 		binary := filepath.Join(home, "plugins", "resource-"+plugin[0]+"-v"+plugin[1], "pulumi-resource-"+plugin[0])
@@ -75,7 +79,7 @@ func TestProdWithGenuinePlugins(t *testing.T) {
 // that it knows.
 func TestDeployKeyWithTheGenuineCommandPlugin(t *testing.T) {
 	heavy(t)
-	genuine(t, [2]string{"command", "1.1.3"})
+	genuine(t, [2]string{"command", versions.CommandPlugin})
 	t.Parallel()
 
 	s := newSite(t)

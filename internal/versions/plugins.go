@@ -10,7 +10,7 @@ const (
 	// TalosPlugin is the version of the talos plugin.
 	TalosPlugin = "0.7.1"
 	// KubernetesPlugin is the version of the kubernetes plugin.
-	KubernetesPlugin = "4.23.0"
+	KubernetesPlugin = "4.33.0"
 	// GitHubPlugin is the version of the github plugin, which registers deploy keys.
 	GitHubPlugin = "6.12.1"
 	// GitLabPlugin is the version of the gitlab plugin, which registers deploy keys.

@@ -52,7 +52,7 @@ func versions() map[string]string {
 
 // providers returns the plugins that the project uses, with the versions that it pins.
 func providers() map[string]string {
-	return map[string]string{"proxmoxve": "6.18.1", "talos": "0.7.1", "kubernetes": "4.23.0"}
+	return map[string]string{"proxmoxve": "6.18.1", "talos": "0.7.1", "kubernetes": "4.33.0"}
 }
 
 // gitProviders returns the plugins that only a stack uses which registers its deploy key, with the versions

@@ -27,7 +27,7 @@ func pulumiHome(t *testing.T, plugins ...string) Environment {
 func TestWhoDoesTheProvidersWork(t *testing.T) {
 	t.Parallel()
 
-	genuine := []string{"resource-proxmoxve-v6.18.1", "resource-talos-v0.7.1", "resource-kubernetes-v4.23.0"}
+	genuine := []string{"resource-proxmoxve-v6.18.1", "resource-talos-v0.7.1", "resource-kubernetes-v4.33.0"}
 	ours := []string{"command", "github", "gitlab", "kubernetes", "proxmoxve", "talos"}
 	for name, c := range map[string]struct {
 		choice  Choice
@@ -55,7 +55,7 @@ func TestWhoDoesTheProvidersWork(t *testing.T) {
 
 	e := pulumiHome(t, genuine[1])
 	_, err := Real.standins(e)
-	require.EqualError(t, err, "--providers real: kubernetes 4.23.0, proxmoxve 6.18.1 not installed in "+e["PULUMI_HOME"]+
+	require.EqualError(t, err, "--providers real: kubernetes 4.33.0, proxmoxve 6.18.1 not installed in "+e["PULUMI_HOME"]+
 		"; `pulumi plugin install resource NAME VERSION` does it")
 	_, err = Choice("proxmoxve,talos").standins(e)
 	require.EqualError(t, err, "--providers proxmoxve,talos: proxmoxve 6.18.1 not installed in "+e["PULUMI_HOME"]+

@@ -24,7 +24,7 @@ import (
 
 // pinned returns the plugins that the stand-ins stand for.
 func pinned() map[string]string {
-	return map[string]string{"proxmoxve": "6.18.1", "talos": "0.7.1", "kubernetes": "4.23.0"}
+	return map[string]string{"proxmoxve": "6.18.1", "talos": "0.7.1", "kubernetes": "4.33.0"}
 }
 
 // genuine starts a genuine plugin and returns its port, or skips the test where it is not installed.

@@ -17,7 +17,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/lab/standin/wire"
 )
 
-const pluginVersion = "4.23.0"
+const pluginVersion = "4.33.0"
 
 // releaseToken is the one kind that is no Kubernetes object.
 const releaseToken = "kubernetes:helm.sh/v3:Release"

@@ -24,6 +24,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/cmd/tpx/internal/stackfile"
 	"github.com/talos-proxmox/talos-proxmox/internal/manifests"
 	"github.com/talos-proxmox/talos-proxmox/internal/proxmox"
+	"github.com/talos-proxmox/talos-proxmox/internal/versions"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -92,7 +93,7 @@ func newWorld(t *testing.T) *world {
 
 	w := &world{denied: map[string]bool{}, outside: map[string]int{}, pulumi: map[string]string{
 		"version":   "v3.260.0\n",
-		"plugin ls": `[{"name":"proxmoxve","version":"6.18.1"},{"name":"talos","version":"0.7.1"},{"name":"kubernetes","version":"4.23.0"}]`,
+		"plugin ls": `[{"name":"proxmoxve","version":"6.18.1"},{"name":"talos","version":"0.7.1"},{"name":"kubernetes","version":"` + versions.KubernetesPlugin + `"}]`,
 	}}
 	outside := httptest.NewServer(http.HandlerFunc(func(res http.ResponseWriter, req *http.Request) {
 		for begin, code := range w.outside {
@@ -164,7 +165,7 @@ func TestEveryCheckFindsItsFault(t *testing.T) {
 		"an old engine": {func(_ *testing.T, w *world) { w.pulumi["version"] = "v3.100.0" },
 			"engine", "the Pulumi CLI is v3.100.0; the program needs v3.259.0 or newer", "https://www.pulumi.com/docs/install/"},
 		"a plugin that is missing": {func(_ *testing.T, w *world) { w.pulumi["plugin ls"] = "[]" },
-			"plugins", "kubernetes v4.23.0, proxmoxve v6.18.1, talos v0.7.1", "pulumi plugin install resource talos v0.7.1"},
+			"plugins", "kubernetes v" + versions.KubernetesPlugin + ", proxmoxve v6.18.1, talos v0.7.1", "pulumi plugin install resource talos v0.7.1"},
 		"a chart that cannot be had": {func(_ *testing.T, w *world) { w.in.Config.GitOps.Provider = spec.Ptr("flux") },
 			"charts", "no route to host", "tpx charts dev"},
 		"nobody there": {func(_ *testing.T, w *world) { w.in.Access.Endpoint = "https://127.0.0.1:1" },
