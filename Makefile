@@ -142,6 +142,10 @@ test-unit: ## run the tests that need no tools
 charts: bin/tpx ## fill .cache/charts with the stacks' charts, and pin their digests in charts.lock.yaml
 	@$(TPX) charts $(ARGS)
 
+.PHONY: check
+check: bin/tpx ## check STACK's file by every rule and by Talos's own, without an engine and without a network
+	@$(TPX) check $(STACK) $(ARGS)
+
 .PHONY: images
 images: bin/tpx ## list every image and URL that STACK will ever pull
 	@$(TPX) images $(STACK) $(ARGS)

@@ -30,7 +30,7 @@ func run(ctx *pulumi.Context, s *stack.Stack, charts components.ChartCache) erro
 		Config: s.Config, Directory: projectDir(), Charts: &charts, SecretValues: s.SecureValues,
 	})
 	if err != nil {
-		return err
+		return s.Locate(err) // what Talos and the charts find is told at its line too
 	}
 	export(ctx, s.Config, cluster)
 

@@ -103,7 +103,7 @@ type Encryption struct {
 
 // Registry is a registry's mirrors and credentials.
 type Registry struct {
-	// Endpoints are tried in order, "https://harbor.example.com/v2/dh".
+	// Endpoints are tried in order, "https://harbor.example.com/v2/dh" with OverridePath.
 	Endpoints []string `json:"endpoints,omitempty"`
 	// OverridePath takes the endpoint's path as it stands, without /v2 added.
 	OverridePath *bool `json:"overridePath,omitempty" default:"false"`

@@ -51,6 +51,13 @@ type Stack struct {
 	// SecureValues are the values that were written secure, so that they can be kept secret
 	// wherever they go.
 	SecureValues []string
+
+	// locate turns a problem with the configuration into one with the file; nil for a stack that no [Load] made.
+	locate func(spec.Problem) spec.Problem
+	// subject is what errors call the stack.
+	subject string
+	// readFile reads a file of the project.
+	readFile func(path string) ([]byte, error)
 }
 
 // Load reads, expands and checks a stack's configuration. The error is a [*spec.InvalidError] with
@@ -84,19 +91,27 @@ func Load(s Source) (*Stack, error) {
 	d.refuseLostSecrets(values)
 	config, e := expand(f)
 	config, problems := d.validate(config, e, s)
-	problems.Map(func(p spec.Problem) spec.Problem {
+	locate := func(p spec.Problem) spec.Problem {
 		if file != nil {
 			p.Line = file.lineOf(p.Path)
 		}
 
 		return d.hideSecure(p)
-	})
+	}
+	problems.Map(locate)
 	if err := problems.Err("stack " + s.Stack); err != nil {
 		return nil, err
 	}
 	slices.Sort(d.secure)
 
-	return &Stack{Config: config, SecureValues: slices.Compact(d.secure)}, nil
+	return &Stack{
+		Config: config, SecureValues: slices.Compact(d.secure), subject: "stack " + s.Stack, readFile: s.readFile,
+		locate: func(p spec.Problem) spec.Problem {
+			p.Path = e.origin(p.Path)
+
+			return locate(p)
+		},
+	}, nil
 }
 
 // readFile reads a file of the project.

@@ -5,12 +5,8 @@ package stackfile
 
 import (
 	"context"
-	"os"
-	"path/filepath"
 
 	"github.com/talos-proxmox/talos-proxmox/cmd/tpx/internal/pulumi"
-	"github.com/talos-proxmox/talos-proxmox/internal/check"
-	"github.com/talos-proxmox/talos-proxmox/internal/machineconfig"
 )
 
 // Check returns everything that is wrong with a stack file as a [*spec.InvalidError], and how many nodes it
@@ -20,10 +16,6 @@ func Check(ctx context.Context, p pulumi.Project, cli pulumi.CLI) (int, error) {
 	if err != nil {
 		return 0, opened.Explain(err)
 	}
-	var problems check.List
-	machineconfig.Check(machineconfig.Input{Config: s.Config, ReadFile: func(path string) ([]byte, error) {
-		return os.ReadFile(filepath.Join(p.Dir, path)) //nolint:gosec // G304: a file that the stack names
-	}}, &problems)
 
-	return len(s.Nodes), problems.Err("stack " + cli.FileStack()) //nolint:wrapcheck // says everything
+	return len(s.Nodes), opened.Explain(s.Check())
 }

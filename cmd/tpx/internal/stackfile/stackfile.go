@@ -27,7 +27,7 @@ type Opened struct {
 
 // Explain adds to an error why secrets stayed closed, since the error may come of a stand-in.
 func (o Opened) Explain(err error) error {
-	if o.Closed == nil {
+	if o.Closed == nil || err == nil {
 		return err
 	}
 

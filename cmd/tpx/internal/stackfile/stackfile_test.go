@@ -74,7 +74,7 @@ const secretStack = `config:
     secretsBundle: {secure: v1:c}
   mine:talos:
     version: v1.12.4
-    registries: {ghcr.io: {username: robot, password: {secure: v1:d}, endpoints: [https://harbor.example.com/v2/gh]}}
+    registries: {ghcr.io: {username: robot, password: {secure: v1:d}, endpoints: [https://harbor.example.com/v2/gh], overridePath: true}}
   mine:kubernetes: {version: v1.35.0}
   mine:defaults: {all: {networks: {lan: {bridge: vmbr0, gateway: 10.0.0.1, subnet: 10.0.0.0/24}}}}
   mine:gitops:
