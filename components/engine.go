@@ -10,11 +10,13 @@ import (
 	"strconv"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+
+	"github.com/talos-proxmox/talos-proxmox/internal/versions"
 )
 
 // PulumiVersions is the range of versions of the Pulumi CLI that clusters are safe with. Below it hooks that fail do
 // not end a run, and hooks for errors are not called for every error.
-const PulumiVersions = ">=3.259.0"
+const PulumiVersions = ">=" + versions.PulumiCLI
 
 // checkEngine refuses engines and ways to run that would pass by what guards a cluster.
 func checkEngine(ctx *pulumi.Context) error {

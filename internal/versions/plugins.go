@@ -17,6 +17,6 @@ const (
 	GitLabPlugin = "9.5.0"
 	// CommandPlugin is the version of the command plugin, which calls the API of Gitea and Forgejo.
 	CommandPlugin = "1.1.3"
-	// PulumiCLI is the oldest Pulumi CLI that runs the program: the one that its SDK was released with.
+	// PulumiCLI is the oldest Pulumi CLI that the program was run with: the one of tools/pulumi.
 	PulumiCLI = "3.259.0"
 )
