@@ -28,6 +28,7 @@ func (g *generator) schema() ([]byte, error) {
 	}
 	root := object{
 		"$schema": "http://json-schema.org/draft-07/schema#",
+		"$id":     "https://raw.githubusercontent.com/talos-proxmox/talos-proxmox/main/" + SchemaPath,
 		"title":   "Stack file of talos-proxmox",
 		"type":    "object",
 		"properties": object{
