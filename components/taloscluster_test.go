@@ -300,6 +300,8 @@ func TestTalosClusterLetsTheKubeconfigOutAsASecret(t *testing.T) {
 	assert.Equal(t, []string{"10.0.0.1", "10.0.0.2", "10.0.0.3"}, talosconfig.Contexts["test"].Endpoints, "control planes only")
 	assert.Equal(t, []string{"10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.4"}, talosconfig.Contexts["test"].Nodes)
 	assert.Equal(t, []string{"clientConfiguration.caCertificate"}, m.Register("test-kubeconfig").GetReplaceOnChanges())
+	assert.Equal(t, "https://10.0.0.100:6443", m.Register("test-kubeconfig").GetReplacementTrigger().GetStringValue(),
+		"another endpoint is another kubeconfig")
 
 	m, err = makeCluster(t, true, clusterConfig(3, 1))
 	require.NoError(t, err)
