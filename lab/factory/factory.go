@@ -152,7 +152,7 @@ var extensionName = regexp.MustCompile(`^[a-z0-9-]+/[a-z0-9.-]+$`)
 
 // newest returns the newest patch release of each minor one that the lab knows.
 func newest() map[uint64]uint64 {
-	return map[uint64]uint64{6: 8, 7: 7, 8: 4, 9: 6, 10: 9, 11: 6, 12: 7, 13: 9}
+	return map[uint64]uint64{6: 8, 7: 7, 8: 4, 9: 6, 10: 9, 11: 6, 12: 7, 13: 9, 14: 1}
 }
 
 // version checks a Talos version and writes it with its "v".
@@ -171,7 +171,7 @@ func version(s string) (string, error) {
 // versions returns all that the lab knows, oldest first.
 func versions() []string {
 	var all []string
-	for minor := uint64(6); minor <= 13; minor++ {
+	for minor := uint64(6); minor <= 14; minor++ {
 		for patch := uint64(0); patch <= newest()[minor]; patch++ {
 			all = append(all, fmt.Sprintf("v1.%d.%d", minor, patch))
 		}
