@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/talos-proxmox/talos-proxmox/components"
 	"github.com/talos-proxmox/talos-proxmox/internal/cluster"
 	"github.com/talos-proxmox/talos-proxmox/internal/health"
 )
@@ -74,4 +75,9 @@ func TestReadStateThatTellsTooLittle(t *testing.T) {
 	require.EqualError(t, err, "the state has no cluster: was the stack ever up?")
 	_, err = Read(exported(t, map[string]any{secretMark: secretSig, "ciphertext": "v1:abc"}))
 	require.EqualError(t, err, `cluster "blue": the state has no configuration of node "ctrl-00" in plain: export it with --show-secrets`)
+}
+
+func TestClustersAreFoundByTheComponentsType(t *testing.T) {
+	t.Parallel()
+	assert.Equal(t, components.TalosClusterType, ClusterType)
 }
