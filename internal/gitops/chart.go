@@ -77,7 +77,7 @@ func Check(name, clusterName string, given spec.GitOps, cached bool) error {
 		var problems check.List
 		rules.CheckArgoCD(given, "", &problems)
 		if err := problems.Err("GitOps " + name); err != nil {
-			return err //nolint:wrapcheck // says everything
+			return err
 		}
 	}
 	g := WithDefaults(clusterName, given)
@@ -92,5 +92,5 @@ func Check(name, clusterName string, given spec.GitOps, cached bool) error {
 		problems.Addf("git.auth.knownHosts", "is required for ssh: the output of `ssh-keyscan` that you have checked")
 	}
 
-	return problems.Err("GitOps " + name) //nolint:wrapcheck // says everything
+	return problems.Err("GitOps " + name)
 }

@@ -27,7 +27,7 @@ const saltKey = "encryptionsalt:"
 func RememberStackFiles(dir string, command []string) StackFiles {
 	s := StackFiles{dir: dir, named: namedFiles(dir, command), before: map[string][]byte{}}
 	for _, path := range s.paths() {
-		if content, err := os.ReadFile(path); err == nil { //nolint:gosec // G304: what the user names
+		if content, err := os.ReadFile(path); err == nil {
 			s.before[path] = content
 		}
 	}
@@ -70,7 +70,7 @@ func (s StackFiles) paths() []string {
 // own quotes: a file that says what it said before gets its text back.
 func (s StackFiles) ForgetSalt() {
 	for _, path := range s.paths() {
-		after, err := os.ReadFile(path) //nolint:gosec // G304: what the user names
+		after, err := os.ReadFile(path)
 		before, existed := s.before[path]
 		if err != nil || bytes.Equal(before, after) || hasSalt(before) || bytes.Contains(after, []byte("secure:")) {
 			continue

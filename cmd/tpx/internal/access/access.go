@@ -51,12 +51,12 @@ func Write(c state.Cluster, to Files, force bool, out io.Writer) error {
 
 // write writes a file of mode 0600 by way of another, so that nobody reads half of it.
 func write(path string, text []byte, force bool) error {
-	old, err := os.ReadFile(path) //nolint:gosec // G304: what the user names
+	old, err := os.ReadFile(path)
 	switch {
 	case err == nil && !force && !bytes.Equal(old, text):
 		return fmt.Errorf("%s is there and holds something else: give --force, or --merge to keep what it has", path)
 	case err != nil && !errors.Is(err, os.ErrNotExist):
-		return err //nolint:wrapcheck // the caller names the file
+		return err
 	}
 
 	return replace(path, text)
@@ -64,11 +64,11 @@ func write(path string, text []byte, force bool) error {
 
 func replace(path string, text []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err //nolint:wrapcheck // the caller names the file
+		return err
 	}
 	made, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // of mode 0600
 	if err != nil {
-		return err //nolint:wrapcheck // the caller names the file
+		return err
 	}
 	_, err = made.Write(text)
 	if err = errors.Join(err, made.Close()); err == nil {
@@ -78,7 +78,7 @@ func replace(path string, text []byte) error {
 		_ = os.Remove(made.Name())
 	}
 
-	return err //nolint:wrapcheck // the caller names the file
+	return err
 }
 
 // Merge adds the credentials to files that may have others', and selects the cluster in them.
@@ -108,7 +108,7 @@ func mergeKubeconfig(c state.Cluster, path string, force bool) (string, error) {
 		return "", fmt.Errorf("the state has no kubeconfig of cluster %q: no up has ended well yet", c.Name)
 	}
 	all := api.NewConfig()
-	text, err := os.ReadFile(path) //nolint:gosec // G304: what the user names
+	text, err := os.ReadFile(path)
 	switch {
 	case err == nil:
 		if all, err = clientcmd.Load(text); err != nil {
@@ -147,7 +147,7 @@ func mergeTalosconfig(c state.Cluster, path string, force bool) (string, error) 
 		return "", fmt.Errorf("the state has no talosconfig of cluster %q: no up has ended well yet", c.Name)
 	}
 	all := &clientconfig.Config{Contexts: map[string]*clientconfig.Context{}}
-	text, err := os.ReadFile(path) //nolint:gosec // G304: what the user names
+	text, err := os.ReadFile(path)
 	switch {
 	case err == nil:
 		if all, err = clientconfig.FromBytes(text); err != nil {

@@ -40,7 +40,7 @@ func Run(ctx context.Context, project pulumi.Project, cli pulumi.CLI, out io.Wri
 	}
 	client, err := proxmox.New(access)
 	if err != nil {
-		return err //nolint:wrapcheck // says everything
+		return err
 	}
 
 	var problems check.List
@@ -58,7 +58,7 @@ func Run(ctx context.Context, project pulumi.Project, cli pulumi.CLI, out io.Wri
 		}
 	}
 	if err := problems.Err("nothing is adopted"); err != nil {
-		return err //nolint:wrapcheck // says everything
+		return err
 	}
 	if len(found) == 0 {
 		return errors.New("none of the stack's VMs is there: nothing is adopted")

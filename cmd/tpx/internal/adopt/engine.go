@@ -38,7 +38,7 @@ func (e engine) plan(ctx context.Context) (plan, error) {
 func (e engine) access(ctx context.Context) (proxmox.Access, error) {
 	source, err := stackfile.Open(ctx, e.project, e.cli)
 	if err != nil {
-		return proxmox.Access{}, err //nolint:wrapcheck // names the command
+		return proxmox.Access{}, err
 	}
 
 	return readAccess(source.Values[e.project.Name+":proxmox"])

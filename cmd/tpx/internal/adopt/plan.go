@@ -18,7 +18,7 @@ import (
 const (
 	machineType  = "proxmoxve:VM/virtualMachine:VirtualMachine"
 	providerType = "pulumi:providers:proxmoxve"
-	secretsType  = "talos:machine/secrets:Secrets" //nolint:gosec // G101: a type's name
+	secretsType  = "talos:machine/secrets:Secrets"
 	// unknown stands in a plan for what only an up knows.
 	unknown = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 )

@@ -25,7 +25,7 @@ func Run(ctx context.Context, p pulumi.Project, names []string, out io.Writer) e
 	if len(names) == 0 {
 		var err error
 		if names, err = p.Stacks(); err != nil {
-			return err //nolint:wrapcheck // says everything
+			return err
 		}
 	}
 	f := &filler{cache: stackfile.Cache(p.Dir), seen: map[string]bool{}, out: out}
@@ -65,15 +65,15 @@ func (f *filler) fill(ctx context.Context, ch spec.Chart) error {
 	}
 	f.seen[path] = true
 	if _, err := f.cache.Load(ctx, ch); err != nil {
-		return err //nolint:wrapcheck // names the chart
+		return err
 	}
 	digest, err := f.cache.Digest(ch)
 	if err != nil {
-		return err //nolint:wrapcheck // names the chart
+		return err
 	}
 	added, err := f.cache.Lock.Keep(ch, digest)
 	if err != nil {
-		return err //nolint:wrapcheck // names the chart
+		return err
 	}
 	note := ""
 	if added {

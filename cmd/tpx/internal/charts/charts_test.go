@@ -5,7 +5,6 @@ package charts
 
 import (
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"fmt"
 	"net/http"
@@ -65,12 +64,12 @@ func TestChartsAreFetchedOnceAndTheirDigestsPinned(t *testing.T) {
 	digest := fmt.Sprintf("sha256:%x", sha256.Sum256(archive))
 	for _, note := range []string{" (now in charts.lock.yaml)", ""} {
 		var out bytes.Buffer
-		require.NoError(t, Run(context.Background(), project, nil, &out))
+		require.NoError(t, Run(t.Context(), project, nil, &out))
 		assert.Equal(t, "greeter 1.2.3 "+digest+note+"\n", out.String())
 		server.Close()
 	}
 	locked, err := os.ReadFile(filepath.Join(dir, "charts.lock.yaml"))
 	require.NoError(t, err)
 	assert.Contains(t, string(locked), server.URL+":\n  greeter-1.2.3: "+digest+"\n")
-	assert.ErrorIs(t, Run(context.Background(), project, []string{"gone"}, &bytes.Buffer{}), os.ErrNotExist)
+	assert.ErrorIs(t, Run(t.Context(), project, []string{"gone"}, &bytes.Buffer{}), os.ErrNotExist)
 }

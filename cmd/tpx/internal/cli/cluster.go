@@ -34,14 +34,14 @@ func accessCommand(w *where) *cobra.Command {
 				return err
 			}
 			if !merge {
-				return access.Write(c, to, force, cmd.OutOrStdout()) //nolint:wrapcheck // names the file
+				return access.Write(c, to, force, cmd.OutOrStdout())
 			}
 			into, err := ownFiles(cmd, to)
 			if err != nil {
 				return err
 			}
 
-			return access.Merge(c, into, force, cmd.OutOrStdout()) //nolint:wrapcheck // names the file
+			return access.Merge(c, into, force, cmd.OutOrStdout())
 		})
 	f.add(cmd)
 	cmd.Flags().StringVar(&to.Kubeconfig, "kubeconfig", "kubeconfig", "where the kubeconfig goes; empty leaves it out")
@@ -104,7 +104,7 @@ func statusCommand(w *where) *cobra.Command {
 	f.add(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "show it again and again, until interrupted")
-	cmd.Flags().DurationVar(&interval, "interval", 5*time.Second, "how long to wait between two looks") //nolint:mnd // its own name
+	cmd.Flags().DurationVar(&interval, "interval", 5*time.Second, "how long to wait between two looks")
 
 	return cmd
 }
@@ -118,20 +118,20 @@ func printStatus(ctx context.Context, clusters []state.Cluster, asJSON, watch bo
 	for _, c := range clusters {
 		r, err := status.Look(ctx, c)
 		if err != nil {
-			return false, err //nolint:wrapcheck // names the cluster
+			return false, err
 		}
 		healthy = healthy && r.Healthy()
 		reports = append(reports, r)
 	}
 	if asJSON {
-		return healthy, status.PrintJSON(out, reports) //nolint:wrapcheck // says everything
+		return healthy, status.PrintJSON(out, reports)
 	}
 	if watch {
 		fmt.Fprint(out, clearScreen)
 	}
 	for _, r := range reports {
 		if err := r.Print(out, time.Now()); err != nil {
-			return false, err //nolint:wrapcheck // says everything
+			return false, err
 		}
 	}
 
@@ -149,7 +149,7 @@ func backupCommand(w *where) *cobra.Command {
 				return err
 			}
 
-			return etcd.Backup(cmd.Context(), c, output, time.Now(), cmd.OutOrStdout()) //nolint:wrapcheck // names the node
+			return etcd.Backup(cmd.Context(), c, output, time.Now(), cmd.OutOrStdout())
 		})
 	f.add(cmd)
 	cmd.Flags().StringVarP(&output, "output", "o", "", "the file; <cluster>-<time>.snapshot when empty")
@@ -172,7 +172,7 @@ func restoreCommand(w *where) *cobra.Command {
 				return err
 			}
 
-			return etcd.Restore(cmd.Context(), c, from, cmd.OutOrStdout()) //nolint:wrapcheck // names the node
+			return etcd.Restore(cmd.Context(), c, from, cmd.OutOrStdout())
 		})
 	f.add(cmd)
 	cmd.Flags().StringVar(&from.Snapshot, "snapshot", "", "the file that `tpx backup` or an upgrade wrote")

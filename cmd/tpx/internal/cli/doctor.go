@@ -35,11 +35,11 @@ func doctorCommand(w *where) *cobra.Command {
 				return errFound
 			}
 
-			return err //nolint:wrapcheck // says everything
+			return err
 		})
 	cmd.Flags().BoolVar(&live, "live", false, "ask Proxmox VE, and whatever else the first up will ask")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	cmd.Flags().DurationVar(&timeout, "timeout", 5*time.Second, "how long to wait for each answer") //nolint:mnd // its own name
+	cmd.Flags().DurationVar(&timeout, "timeout", 5*time.Second, "how long to wait for each answer")
 
 	return cmd
 }

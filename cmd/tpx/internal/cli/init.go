@@ -25,11 +25,11 @@ func initCommand(w *where) *cobra.Command {
 				in = cmd.InOrStdin()
 			}
 			if err := a.Ask(stack.FileStack(), in, cmd.OutOrStdout()); err != nil {
-				return err //nolint:wrapcheck // names the question
+				return err
 			}
 			path, err := newstack.Write(project, stack, a)
 			if err != nil {
-				return err //nolint:wrapcheck // says everything
+				return err
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "%s is written. Next:\n  pulumi stack init %s\n  export PROXMOX_VE_API_TOKEN=…\n"+
 				"  tpx doctor %s --live\n  pulumi up --stack %s\n", path, stack.Stack, stack.Stack, stack.Stack)

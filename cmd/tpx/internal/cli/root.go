@@ -77,7 +77,7 @@ Exit codes: 0 fine, 1 something was found (drift, findings of doctor), 2 the com
 func (w *where) open(args []string) (pulumi.Project, pulumi.CLI, error) {
 	project, err := pulumi.FindProject(w.dir)
 	if err != nil {
-		return project, pulumi.CLI{}, err //nolint:wrapcheck // says everything
+		return project, pulumi.CLI{}, err
 	}
 	name := w.stack
 	if name == "" && len(args) > 0 {

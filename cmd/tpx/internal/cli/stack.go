@@ -40,7 +40,7 @@ func (f *stateFlags) clusters(ctx context.Context, in io.Reader, stack pulumi.CL
 	}
 	all, err := state.Read(exported)
 	if err != nil || f.cluster == "" {
-		return all, err //nolint:wrapcheck // says everything
+		return all, err
 	}
 	var names []string
 	for _, c := range all {
@@ -74,11 +74,11 @@ func (f *stateFlags) one(ctx context.Context, in io.Reader, stack pulumi.CLI) (s
 func (f *stateFlags) export(ctx context.Context, in io.Reader, stack pulumi.CLI) ([]byte, error) {
 	switch f.file {
 	case "":
-		return stack.Run(ctx, "stack export", "--show-secrets") //nolint:wrapcheck // names the command
+		return stack.Run(ctx, "stack export", "--show-secrets")
 	case "-":
-		return io.ReadAll(in) //nolint:wrapcheck // says everything
+		return io.ReadAll(in)
 	default:
-		return os.ReadFile(f.file) //nolint:wrapcheck // says everything
+		return os.ReadFile(f.file)
 	}
 }
 
@@ -97,7 +97,7 @@ func driftCommand(w *where) *cobra.Command {
 				return errFound
 			}
 
-			return err //nolint:wrapcheck // names the cluster
+			return err
 		})
 	f.add(cmd)
 
@@ -109,7 +109,7 @@ func adoptCommand(w *where) *cobra.Command {
 		"Hands the VMs of a cluster that already runs to a stack whose state does not know them, so that the stack's\n"+
 			"up takes them as they are. When one of them is another than the stack says, nothing is adopted.",
 		func(cmd *cobra.Command, project pulumi.Project, stack pulumi.CLI) error {
-			return adopt.Run(cmd.Context(), project, stack, cmd.OutOrStdout()) //nolint:wrapcheck // says everything
+			return adopt.Run(cmd.Context(), project, stack, cmd.OutOrStdout())
 		})
 }
 
@@ -126,7 +126,7 @@ func checkCommand(w *where) *cobra.Command {
 
 				return errFound
 			case err != nil:
-				return err //nolint:wrapcheck // says everything
+				return err
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "stack %s: nothing is wrong with its %d nodes\n", stack.FileStack(), nodes)
 
@@ -139,7 +139,7 @@ func imagesCommand(w *where) *cobra.Command {
 	cmd := w.onStack("images", "List every image and URL that a stack will ever pull",
 		"Lists every image and URL that a stack will ever pull, and from where once its mirrors are applied.",
 		func(cmd *cobra.Command, project pulumi.Project, stack pulumi.CLI) error {
-			return images.Run(cmd.Context(), project, stack, check, cmd.OutOrStdout()) //nolint:wrapcheck // says everything
+			return images.Run(cmd.Context(), project, stack, check, cmd.OutOrStdout())
 		})
 	cmd.Flags().BoolVar(&check, "check", false, "fail when nodes or hosts pull from outside the stack's mirrors")
 
@@ -155,13 +155,13 @@ func chartsCommand(w *where) *cobra.Command {
 		RunE: func(cmd *cobra.Command, names []string) error {
 			project, err := pulumi.FindProject(w.dir)
 			if err != nil {
-				return err //nolint:wrapcheck // says everything
+				return err
 			}
 			if w.stack != "" {
 				names = append(names, w.stack)
 			}
 
-			return charts.Run(cmd.Context(), project, names, cmd.OutOrStdout()) //nolint:wrapcheck // names the chart
+			return charts.Run(cmd.Context(), project, names, cmd.OutOrStdout())
 		},
 	}
 }

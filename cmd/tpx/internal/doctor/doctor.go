@@ -79,7 +79,7 @@ type Input struct {
 type examiner struct {
 	Input
 
-	ctx      context.Context //nolint:containedctx // of one run
+	ctx      context.Context
 	report   Report
 	current  string
 	client   *proxmox.Client
@@ -180,5 +180,5 @@ func (r Report) PrintJSON(out io.Writer) error {
 	encoder := json.NewEncoder(out)
 	encoder.SetIndent("", "  ")
 
-	return encoder.Encode(r) //nolint:wrapcheck // says everything
+	return encoder.Encode(r)
 }

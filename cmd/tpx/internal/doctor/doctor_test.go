@@ -257,7 +257,7 @@ func occupy(t *testing.T, address string) {
 	listener, err := net.Listen("tcp", address)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = listener.Close() })
-	go func() { _ = http.Serve(listener, http.NotFoundHandler()) }() //nolint:gosec // G114: of the test
+	go func() { _ = http.Serve(listener, http.NotFoundHandler()) }()
 }
 
 func TestReportsForMachines(t *testing.T) {

@@ -81,7 +81,7 @@ func (e *examiner) foundSSH(err error, verified, hasKey bool, host string) {
 func hostKeys(text string) (ssh.HostKeyCallback, error) {
 	file, err := os.CreateTemp("", "known-hosts-*")
 	if err != nil {
-		return nil, err //nolint:wrapcheck // the caller names the setting
+		return nil, err
 	}
 	defer func() { _ = os.Remove(file.Name()) }()
 	_, err = file.WriteString(text + "\n")
@@ -89,7 +89,7 @@ func hostKeys(text string) (ssh.HostKeyCallback, error) {
 		return nil, err
 	}
 
-	return knownhosts.New(file.Name()) //nolint:wrapcheck // the caller names the setting
+	return knownhosts.New(file.Name())
 }
 
 // dial opens a connection, through the proxy that HTTPS_PROXY names for the address, if any.
@@ -97,11 +97,11 @@ func (e *examiner) dial(address string) (net.Conn, error) {
 	dialer := net.Dialer{Timeout: e.Timeout}
 	proxy, err := http.ProxyFromEnvironment(&http.Request{URL: &url.URL{Scheme: "https", Host: address}})
 	if err != nil || proxy == nil {
-		return dialer.DialContext(e.ctx, "tcp", address) //nolint:wrapcheck // the caller names the address
+		return dialer.DialContext(e.ctx, "tcp", address)
 	}
 	connection, err := dialer.DialContext(e.ctx, "tcp", proxy.Host)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // the caller names the address
+		return nil, err
 	}
 	if err := tunnel(connection, proxy, address); err != nil {
 		_ = connection.Close()
@@ -123,11 +123,11 @@ func tunnel(connection net.Conn, proxy *url.URL, address string) error {
 		delete(req.Header, "Authorization")
 	}
 	if err := req.Write(connection); err != nil {
-		return err //nolint:wrapcheck // the caller names the address
+		return err
 	}
 	res, err := http.ReadResponse(bufio.NewReaderSize(oneByOne{connection}, 1), req)
 	if err != nil {
-		return err //nolint:wrapcheck // the caller names the address
+		return err
 	}
 	if res.StatusCode != http.StatusOK {
 		return fmt.Errorf("the proxy answers %s", res.Status)
@@ -139,4 +139,4 @@ func tunnel(connection net.Conn, proxy *url.URL, address string) error {
 // oneByOne reads no byte more than is asked for, so that an SSH greeting behind the proxy's answer stays.
 type oneByOne struct{ net.Conn }
 
-func (o oneByOne) Read(p []byte) (int, error) { return o.Conn.Read(p[:min(1, len(p))]) } //nolint:wrapcheck // io.EOF is read by its value
+func (o oneByOne) Read(p []byte) (int, error) { return o.Conn.Read(p[:min(1, len(p))]) }

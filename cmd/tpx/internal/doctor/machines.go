@@ -62,7 +62,8 @@ func (e *examiner) vmIDs() error {
 		for e.machines[free].ID != 0 || e.plans(free) {
 			free++
 		}
-		e.found("nodes."+n.Name+".vmId", fmt.Sprintf("%d is the id of %q on host %s", id, m.Name, m.Node), fmt.Sprintf("choose another: %d is free", free))
+		e.found("nodes."+n.Name+".vmId", fmt.Sprintf("%d is the id of %q on host %s", id, m.Name, m.Node),
+			fmt.Sprintf("choose another: %d is free", free))
 	}
 
 	return nil
@@ -203,7 +204,9 @@ func (e *examiner) answers(address string, port int) bool {
 		return false
 	}
 	text := reason(err)
-	for _, nobody := range []string{"refused", "no route", "unreachable", "Bad Gateway", "Gateway Timeout", "Service Unavailable", "EOF", "reset"} {
+	for _, nobody := range []string{
+		"refused", "no route", "unreachable", "Bad Gateway", "Gateway Timeout", "Service Unavailable", "EOF", "reset",
+	} {
 		if strings.Contains(text, nobody) {
 			return false
 		}
@@ -212,23 +215,30 @@ func (e *examiner) answers(address string, port int) bool {
 	return true // TLS was refused, or something spoke another protocol
 }
 
+// wantedMappings returns the mappings that nodes name, by kind and name, and where.
+func wantedMappings(c spec.Config) map[string]map[string]string {
+	wanted := map[string]map[string]string{"pci": {}, "usb": {}}
+	for _, n := range c.Nodes {
+		if n.GPU != nil && n.GPU.Mapping != nil {
+			wanted["pci"][*n.GPU.Mapping] = "nodes." + n.Name + ".gpu.mapping"
+		}
+		for i, u := range n.USB {
+			if u.Mapping != nil {
+				wanted["usb"][*u.Mapping] = fmt.Sprintf("nodes.%s.usb[%d].mapping", n.Name, i)
+			}
+		}
+	}
+
+	return wanted
+}
+
 // mappings finds mappings of devices that are not there.
 func (e *examiner) mappings() error {
 	if err := e.reachable(); err != nil {
 		return err
 	}
 	for _, kind := range []string{"pci", "usb"} {
-		wanted := map[string]string{} // by name: where it is named
-		for _, n := range e.Config.Nodes {
-			if g := n.GPU; kind == "pci" && g != nil && g.Mapping != nil {
-				wanted[*g.Mapping] = "nodes." + n.Name + ".gpu.mapping"
-			}
-			for i, u := range n.USB {
-				if kind == "usb" && u.Mapping != nil {
-					wanted[*u.Mapping] = fmt.Sprintf("nodes.%s.usb[%d].mapping", n.Name, i)
-				}
-			}
-		}
+		wanted := wantedMappings(e.Config)[kind]
 		if len(wanted) == 0 {
 			continue
 		}

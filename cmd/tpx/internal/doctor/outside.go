@@ -36,7 +36,8 @@ func (e *examiner) factory() error {
 			if code, err := e.request(address, nil, nil); err != nil {
 				e.found("image.factoryUrl", "the Image Factory does not answer: "+reason(err), "see that "+address+" can be fetched from here")
 			} else if code == http.StatusNotFound {
-				e.found("talos.version", "the Image Factory has no image of this version", "see "+spec.Or(img.FactoryURL, image.DefaultFactory)+"/versions")
+				e.found("talos.version", "the Image Factory has no image of this version",
+					"see "+spec.Or(img.FactoryURL, image.DefaultFactory)+"/versions")
 			}
 		}
 		if e.client == nil || !e.up[host] {
@@ -63,7 +64,8 @@ func (e *examiner) mirrors() error {
 			code, err := e.request(u.Scheme+"://"+u.Host+"/v2/", nil, nil)
 			switch {
 			case err != nil:
-				e.warn(setting, u.Host+" does not answer from here: "+reason(err), "see that nodes reach it, and trust its certificate (talos.registries.…)")
+				e.warn(setting, u.Host+" does not answer from here: "+reason(err),
+					"see that nodes reach it, and trust its certificate (talos.registries.…)")
 			case code >= http.StatusInternalServerError:
 				e.warn(setting, fmt.Sprintf("%s answers %d to /v2/", u.Host, code), "see that the registry runs")
 			case code != http.StatusOK && code != http.StatusUnauthorized && code != http.StatusForbidden:
@@ -111,9 +113,11 @@ func (e *examiner) gitHTTP(u *url.URL, g spec.Git) error {
 		if g.Auth != nil && spec.Or(g.Auth.Type, "") == "githubApp" {
 			return skipf("a GitHub App's token is made by the controller alone")
 		}
-		e.found("gitops.git.auth", fmt.Sprintf("the git host answers %d: the credentials may not read the repository", code), "give a token that may")
+		e.found("gitops.git.auth", fmt.Sprintf("the git host answers %d: the credentials may not read the repository", code),
+			"give a token that may")
 	case code == http.StatusNotFound:
-		e.found("gitops.git.url", "the git host knows no such repository, or does not show it without credentials", "see its address, and gitops.git.auth")
+		e.found("gitops.git.url", "the git host knows no such repository, or does not show it without credentials",
+			"see its address, and gitops.git.auth")
 	}
 
 	return nil

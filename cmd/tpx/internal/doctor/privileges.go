@@ -64,7 +64,7 @@ func (n *needed) node(c spec.Config, node spec.NamedNode, version int) {
 	}
 	if spec.Or(node.Agent, false) {
 		name := "VM.Monitor"
-		if version > 8 { //nolint:mnd // the last with that privilege
+		if version > 8 {
 			name = "VM.GuestAgent.Audit"
 		}
 		n.add("/vms", "agent: asking the guest agent", name)
@@ -154,9 +154,11 @@ func (e *examiner) foundMissing(path string, missing []Privilege, user, token st
 		}
 	}
 	role := "Talos" + strconv.Itoa(len(e.report.Findings)+1)
-	remedy := fmt.Sprintf("pveum role add %s --privs %q\npveum acl modify %s --users %s --roles %s", role, strings.Join(names, " "), path, user, role)
+	remedy := fmt.Sprintf("pveum role add %s --privs %q\npveum acl modify %s --users %s --roles %s",
+		role, strings.Join(names, " "), path, user, role)
 	if token != "" {
 		remedy += fmt.Sprintf("\npveum acl modify %s --tokens '%s' --roles %s   # where the token has privilege separation", path, token, role)
 	}
-	e.found("", fmt.Sprintf("%s may not %s on %s (%s)", cmp.Or(token, user), strings.Join(names, ", "), path, strings.Join(reasons, "; ")), remedy)
+	problem := fmt.Sprintf("%s may not %s on %s (%s)", cmp.Or(token, user), strings.Join(names, ", "), path, strings.Join(reasons, "; "))
+	e.found("", problem, remedy)
 }

@@ -46,10 +46,9 @@ const callTimeout = 15 * time.Second
 func find(ctx context.Context, c state.Cluster) ([]string, error) {
 	remote, err := talosapi.NewRemote(c.Talosconfig, c.Cluster)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // the caller names the cluster
+		return nil, err
 	}
 	defer remote.Close() //nolint:errcheck // nothing was written
 
-	//nolint:wrapcheck // the caller names the cluster
 	return health.Drift(ctx, remote, c.Cluster, c.Nodes, cluster.PollOptions{Call: callTimeout})
 }

@@ -35,7 +35,7 @@ func Backup(ctx context.Context, c state.Cluster, path string, now time.Time, ou
 	if path == "" {
 		path = fmt.Sprintf("%s-%s.snapshot", c.Name, now.UTC().Format("20060102T150405Z"))
 	}
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // G304: what the user names
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return fmt.Errorf("writing the snapshot: %w", err)
 	}
@@ -58,7 +58,7 @@ func Backup(ctx context.Context, c state.Cluster, path string, now time.Time, ou
 func snapshot(ctx context.Context, c state.Cluster, file *os.File) (string, error) {
 	client, err := talosapi.NewClient(c.Talosconfig)
 	if err != nil {
-		return "", err //nolint:wrapcheck // says everything
+		return "", err
 	}
 	defer client.Close() //nolint:errcheck // nothing was written
 
@@ -90,7 +90,7 @@ func asksEtcd(ctx context.Context, client *talosapi.Client, m cluster.Member) er
 	defer cancel()
 	_, err := client.EtcdMembers(call, m.Address)
 
-	return err //nolint:wrapcheck // the caller names the node
+	return err
 }
 
 func rewind(file *os.File) error {
@@ -118,7 +118,7 @@ type From struct {
 // plane has a working etcd, or does not say that it has none: a snapshot must not replace data that lives.
 func Restore(ctx context.Context, c state.Cluster, from From, out io.Writer) error {
 	path := from.Snapshot
-	file, err := os.Open(path) //nolint:gosec // G304: what the user names
+	file, err := os.Open(path)
 	if err != nil {
 		return fmt.Errorf("reading the snapshot: %w", err)
 	}
@@ -128,7 +128,7 @@ func Restore(ctx context.Context, c state.Cluster, from From, out io.Writer) err
 	}
 	client, err := talosapi.NewClient(c.Talosconfig)
 	if err != nil {
-		return err //nolint:wrapcheck // says everything
+		return err
 	}
 	defer client.Close() //nolint:errcheck // closing ends all
 

@@ -39,7 +39,7 @@ func TestProductionPullsThroughItsMirrors(t *testing.T) {
 	t.Parallel()
 	project, err := pulumi.FindProject(".")
 	require.NoError(t, err)
-	pulls, notes, err := List(context.Background(), project, pulumi.CLI{Stack: "prod"}, labCharts(t))
+	pulls, notes, err := List(t.Context(), project, pulumi.CLI{Stack: "prod"}, labCharts(t))
 	require.NoError(t, err)
 	from := map[string][]string{}
 	for _, p := range pulls {
@@ -63,6 +63,6 @@ func TestProductionPullsThroughItsMirrors(t *testing.T) {
 func TestAStackWithoutFileIsNamed(t *testing.T) {
 	t.Parallel()
 	project := pulumi.Project{Dir: t.TempDir(), Name: "mine"}
-	err := Run(context.Background(), project, pulumi.CLI{Stack: "gone"}, false, &bytes.Buffer{})
+	err := Run(t.Context(), project, pulumi.CLI{Stack: "gone"}, false, &bytes.Buffer{})
 	assert.ErrorIs(t, err, os.ErrNotExist)
 }

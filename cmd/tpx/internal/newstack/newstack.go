@@ -185,17 +185,17 @@ func Write(p pulumi.Project, cli pulumi.CLI, a Answers) (string, error) {
 	}
 	source, err := stack.SourceOf(cli.FileStack(), []byte(text), stackfile.StandIn)
 	if err != nil {
-		return "", err //nolint:wrapcheck // names the stack
+		return "", err
 	}
 	source.Project = p.Name
 	if _, err := stack.Load(source); err != nil {
-		return "", err //nolint:wrapcheck // says everything
+		return "", err
 	}
 	path := cli.ConfigFile
 	if path == "" {
 		path = p.StackFile(cli.Stack)
 	}
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644) //nolint:gosec // G302: it holds no secret
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return "", fmt.Errorf("writing the stack file: %w", err)
 	}
@@ -219,7 +219,9 @@ func (a Answers) nodes() []node {
 	id, _ := strconv.Atoi(a.VMID)
 	var all []node
 	at := first.Addr()
-	for _, group := range []struct{ role, prefix, count string }{{"controlplane", "cp-", a.ControlPlanes}, {"worker", "work-", a.Workers}} {
+	for _, group := range []struct{ role, prefix, count string }{
+		{"controlplane", "cp-", a.ControlPlanes}, {"worker", "work-", a.Workers},
+	} {
 		count, _ := strconv.Atoi(group.count)
 		for i := range count {
 			for slices.Contains(a.taken(), at.String()) {
@@ -254,7 +256,8 @@ func (a Answers) render(project string) (string, error) {
 	}
 	var text strings.Builder
 	err = parsed.Execute(&text, map[string]any{
-		"A": a, "Key": project + ":", "Nodes": a.nodes(), "Subnet": first.Masked().String(), "Alone": a.Workers == "0", "Flux": versions.FluxChart,
+		"A": a, "Key": project + ":", "Nodes": a.nodes(), "Subnet": first.Masked().String(),
+		"Alone": a.Workers == "0", "Flux": versions.FluxChart,
 	})
 	if err != nil {
 		return "", fmt.Errorf("writing the stack file: %w", err)
@@ -263,7 +266,10 @@ func (a Answers) render(project string) (string, error) {
 	return text.String(), nil
 }
 
-const fileTemplate = `# yaml-language-server: $schema=https://raw.githubusercontent.com/talos-proxmox/talos-proxmox/main/schema/stack.schema.json
+// schemaURL is where editors find the schema of stack files.
+const schemaURL = "https://raw.githubusercontent.com/talos-proxmox/talos-proxmox/main/schema/stack.schema.json"
+
+const fileTemplate = `# yaml-language-server: $schema=` + schemaURL + `
 config:
   {{.Key}}proxmox:
     endpoint: {{.A.Endpoint}}

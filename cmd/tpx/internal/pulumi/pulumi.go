@@ -41,7 +41,7 @@ func (c CLI) Run(ctx context.Context, command string, args ...string) ([]byte, e
 	if c.ConfigFile != "" && takesConfigFile(command) {
 		words = append(words, "--config-file", c.ConfigFile)
 	}
-	cmd := exec.CommandContext(ctx, "pulumi", append(words, args...)...) //nolint:gosec // the words are ours
+	cmd := exec.CommandContext(ctx, "pulumi", append(words, args...)...)
 	var stdout, stderr bytes.Buffer
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = c.Dir, append(os.Environ(), c.Env...), &stdout, &stderr
 	switch err := cmd.Run(); {
@@ -84,7 +84,7 @@ func FindProject(dir string) (Project, error) {
 	}
 	for {
 		for _, name := range []string{"Pulumi.yaml", "Pulumi.yml"} {
-			text, err := os.ReadFile(filepath.Join(at, name)) //nolint:gosec // the user's own project
+			text, err := os.ReadFile(filepath.Join(at, name))
 			if err != nil {
 				continue
 			}

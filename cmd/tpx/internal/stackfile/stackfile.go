@@ -42,7 +42,7 @@ func Load(ctx context.Context, p pulumi.Project, cli pulumi.CLI) (*stack.Stack, 
 	if path == "" {
 		path = p.StackFile(cli.Stack)
 	}
-	text, err := os.ReadFile(path) //nolint:gosec // the user's own stack file
+	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, Opened{}, fmt.Errorf("reading stack %s: %w", cli.Stack, err)
 	}
@@ -52,25 +52,25 @@ func Load(ctx context.Context, p pulumi.Project, cli pulumi.CLI) (*stack.Stack, 
 		if err == nil {
 			s, err := stack.Load(source)
 
-			return s, opened, err //nolint:wrapcheck // says everything
+			return s, opened, err
 		}
 		opened.Closed = err
 	}
 	source, err := stack.SourceOf(cli.FileStack(), text, StandIn)
 	if err != nil {
-		return nil, opened, err //nolint:wrapcheck // names the stack
+		return nil, opened, err
 	}
 	source.Project, source.Dir = p.Name, p.Dir
 	s, err := stack.Load(source)
 
-	return s, opened, err //nolint:wrapcheck // says everything
+	return s, opened, err
 }
 
 // Open returns the stack's configuration as Pulumi has it, secrets and environments opened.
 func Open(ctx context.Context, p pulumi.Project, cli pulumi.CLI) (stack.Source, error) {
 	text, err := cli.Run(ctx, "config", "--json", "--show-secrets")
 	if err != nil {
-		return stack.Source{}, err //nolint:wrapcheck // names the command
+		return stack.Source{}, err
 	}
 	var config map[string]struct {
 		Value  string `json:"value"`

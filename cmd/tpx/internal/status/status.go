@@ -160,7 +160,7 @@ func membership(ctx context.Context, api cluster.Talos, m cluster.Member) string
 func askKubernetes(ctx context.Context, remote *talosapi.Remote) (map[string]corev1.Node, error) {
 	api, err := remote.Kubernetes(ctx)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // says everything
+		return nil, err
 	}
 	list, err := api.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -267,5 +267,5 @@ func PrintJSON(out io.Writer, reports []Report) error {
 	encoder := json.NewEncoder(out)
 	encoder.SetIndent("", "  ")
 
-	return encoder.Encode(reports) //nolint:wrapcheck // says everything
+	return encoder.Encode(reports)
 }
