@@ -69,7 +69,6 @@ func TestDoctorBeforeTheFirstUp(t *testing.T) {
 		"another datastore": {[]string{"    datastore: local\n", "    datastore: nfs\n"}, `storage: host ryzen-proxmox has no datastore "nfs"`},
 		"a datastore for disks": {[]string{"    datastore: local\n", "    datastore: local-lvm\n"},
 			`storage: datastore "local-lvm" does not take the content "iso" (it takes images,rootdir)`},
-		"a factory that is not there": {[]string{"https://factory.talos.dev", "https://nowhere.invalid"}, "factory: "},
 		"a version that is not there": {[]string{"version: v1.12.4", "version: v1.12.99"}, "factory: the Image Factory has no image of this version"},
 		"too many cores":              {[]string{"cpu: 2\n", "cpu: 512\n"}, "capacity: 512 cores, and host ryzen-proxmox has "},
 		"too much memory":             {[]string{"memory: 2048", "memory: 2097152"}, "capacity: its nodes get 6291456 MiB of memory"},

@@ -113,7 +113,11 @@ func TestBlocksOfTheWrongTypeAreToldWithTheirLines(t *testing.T) {
 	file := s.small("talos-proxmox:talos:\n    version: v1.12.4\n", "talos-proxmox:talos: v1.12.4\n",
 		"talos-proxmox:kubernetes:\n    version: v1.35.0\n", "talos-proxmox:kubernetes: v1.35.0\n")
 
-	r := s.try("pulumi", "preview", "--stack", "small", "--config-file", file, "--non-interactive")
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(s.project, "Pulumi.small.yaml"), text, 0o600))
+
+	r := s.try("pulumi", "preview", "--stack", "small", "--non-interactive")
 	assert.NotZero(t, r.code)
 	assert.Contains(t, r.all(), "talos (line 11): must be a block of settings, not text")
 	assert.Contains(t, r.all(), "kubernetes (line 12): must be a block of settings, not text")

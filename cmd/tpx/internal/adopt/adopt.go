@@ -75,7 +75,27 @@ func Run(ctx context.Context, project pulumi.Project, cli pulumi.CLI, out io.Wri
 
 // importAll writes VMs, and the components that they belong to, into the state.
 func (e engine) importAll(ctx context.Context, p plan, found []planned) error {
-	text, err := json.Marshal(importFile(p, found))
+	for _, file := range []map[string]any{providersParents(p), importFile(p, found)} {
+		if file == nil {
+			continue
+		}
+		if err := e.importFile(ctx, file); err != nil {
+			return err
+		}
+	}
+	// What the VMs are really like: the next preview shows every difference.
+	refresh := []string{"--yes", "--skip-preview"}
+	for _, m := range found {
+		refresh = append(refresh, "--target", m.urn)
+	}
+	_, err := e.cli.Run(ctx, "refresh", refresh...)
+
+	return err
+}
+
+// importFile has Pulumi write what a file says into the state.
+func (e engine) importFile(ctx context.Context, content map[string]any) error {
+	text, err := json.Marshal(content)
 	if err != nil {
 		return fmt.Errorf("writing what to import: %w", err)
 	}
@@ -84,19 +104,11 @@ func (e engine) importAll(ctx context.Context, p plan, found []planned) error {
 		return fmt.Errorf("writing what to import: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	file := filepath.Join(dir, "import.json")
-	if err := os.WriteFile(file, text, 0o600); err != nil {
+	path := filepath.Join(dir, "import.json")
+	if err := os.WriteFile(path, text, 0o600); err != nil {
 		return fmt.Errorf("writing what to import: %w", err)
 	}
-	if _, err := e.cli.Run(ctx, "import", "--file", file, "--yes", "--skip-preview", "--generate-code=false", "--protect=false"); err != nil {
-		return err
-	}
-	// What the VMs are really like: the next preview shows every difference.
-	refresh := []string{"--yes", "--skip-preview"}
-	for _, m := range found {
-		refresh = append(refresh, "--target", m.urn)
-	}
-	_, err = e.cli.Run(ctx, "refresh", refresh...)
+	_, err = e.cli.Run(ctx, "import", "--file", path, "--yes", "--skip-preview", "--generate-code=false", "--protect=false")
 
 	return err
 }

@@ -67,6 +67,23 @@ func importFile(p plan, found []planned) map[string]any {
 	return map[string]any{"nameTable": f.names, "resources": f.resources}
 }
 
+// providersParents returns what `pulumi import` reads first, nil when there is nothing: the components that the
+// provider belongs to. It registers providers before everything else in a file, and a provider without its
+// parent makes the state invalid. From then on the plan has them as known.
+func providersParents(p plan) map[string]any {
+	f := &importSpec{plan: p, names: map[string]string{}, done: map[string]bool{}}
+	if p.provider.known || f.component(p.provider.parent) == "" || len(f.resources) == 0 {
+		return nil
+	}
+	for urn := range f.done {
+		c := p.components[urn]
+		c.known = true
+		p.components[urn] = c
+	}
+
+	return map[string]any{"nameTable": f.names, "resources": f.resources}
+}
+
 // importSpec collects resources; each comes after what it belongs to.
 type importSpec struct {
 	plan      plan
