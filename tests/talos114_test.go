@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 )
 
 // TestTalos114 makes a cluster of one node with Talos 1.14, whose configuration is in documents, and
@@ -45,14 +44,4 @@ func TestAClusterGoesToTalos114AndBack(t *testing.T) {
 		s.inOrder(started, "talos.upgrade", "node/10.30.0.1", "node/10.30.0.2", "node/10.30.0.3")
 		small.isSettled()
 	}
-}
-
-// TestKubernetesThatOlderTalosDoesNotRunKeepsTalos refuses to take Talos back below the Kubernetes that runs.
-func TestKubernetesThatOlderTalosDoesNotRunKeepsTalos(t *testing.T) {
-	t.Parallel()
-	s := newSite(t)
-	r := s.try("pulumi", "preview", "--stack", "small", "--config-file",
-		s.small("version: v1.12.4", "version: v1.13.9", "version: v1.35.0", "version: v1.37.1"), "--non-interactive")
-	require.NotZero(t, r.code)
-	assert.Contains(t, r.all(), "Talos v1.13.9 supports Kubernetes v1.31 to v1.36, not v1.37.1")
 }
