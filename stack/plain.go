@@ -104,6 +104,8 @@ func (d *decoder) refusePlainNode(path string, node *yaml.Node) bool {
 }
 
 // plainIn returns what credential is written plainly in a tree, and where.
+//
+//nolint:gocyclo // one case for each form of a node
 func (d *decoder) plainIn(path string, node *yaml.Node, secure func(path string) bool) (what, at string) {
 	switch node.Kind {
 	case yaml.DocumentNode, yaml.SequenceNode:

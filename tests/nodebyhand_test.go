@@ -120,6 +120,7 @@ func upgradeByHand(t *testing.T, c *client.Client, version string, extensions []
 	if err := json.NewDecoder(response.Body).Decode(&made); err != nil {
 		return fmt.Errorf("registering the schematic: %w", err)
 	}
+	//nolint:staticcheck // what talosctl of older Talos does
 	_, err = c.UpgradeWithOptions(t.Context(), client.WithUpgradeImage("factory.talos.dev/nocloud-installer/"+made.ID+":"+version))
 
 	return err

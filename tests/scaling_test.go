@@ -15,9 +15,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// lastNode is the line of the small stack file that others come after.
-const lastNode = "    cp-3: {role: controlplane, vmId: 303, networks: {lan: {address: 10.30.0.3}}}\n"
-
 // node is the line of the small stack file for a node, "cp-4" or "worker-6".
 func nodeLine(name string) string {
 	kind, number, _ := strings.Cut(name, "-")

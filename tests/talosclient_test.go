@@ -46,6 +46,7 @@ func TestTalosClientInLab(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { assert.NoError(t, c.Close()) }()
 
+	//nolint:staticcheck // what talosctl does
 	ctx := client.WithNodes(t.Context(), current.Nodes...)
 	version, err := c.Version(ctx)
 	require.NoError(t, err)

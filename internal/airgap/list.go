@@ -86,13 +86,13 @@ type lister struct {
 	notes []string
 }
 
-// image adds a container image.
-func (l *lister) image(by, reference, why string) {
+// image adds a container image that nodes pull.
+func (l *lister) image(reference, why string) {
 	if reference == "" {
 		return
 	}
 	from := Mirrored(l.cfg.Talos.Registries, reference)
-	l.pulls = append(l.pulls, Pull{By: by, Name: reference, From: from, Why: why, Outside: !l.mirror(hostOf(from))})
+	l.pulls = append(l.pulls, Pull{By: Node, Name: reference, From: from, Why: why, Outside: !l.mirror(hostOf(from))})
 }
 
 // url adds something that is downloaded.
@@ -119,7 +119,7 @@ func (l *lister) boot() error {
 			return fmt.Errorf("image of node %q: %w", n.Name, err)
 		}
 		l.url(Host, image.DownloadURL(img, schematic.ID, talos), "boot image")
-		l.image(Node, image.Installer(img, schematic.ID, talos), "installer")
+		l.image(image.Installer(img, schematic.ID, talos), "installer")
 		if spec.Or(img.Register, true) {
 			factory := strings.TrimRight(spec.Or(img.FactoryURL, image.DefaultFactory), "/")
 			l.url(Program, factory+"/schematics", "registration of the schematic")
@@ -162,12 +162,12 @@ func (l *lister) node(n spec.NamedNode, provider config.Provider) {
 			"compare with `talosctl image default`",
 			spec.Or(l.cfg.Talos.Version, ""), own.Talos)
 	}
-	l.image(Node, own.Pause, "sandbox of every pod")
+	l.image(own.Pause, "sandbox of every pod")
 	if k := provider.K8sKubeletConfig(); k != nil {
-		l.image(Node, k.Image(), "kubelet")
+		l.image(k.Image(), "kubelet")
 	}
 	if spec.Or(l.cfg.CNI.Name, "flannel") == "flannel" {
-		l.image(Node, own.Flannel, "pod network")
+		l.image(own.Flannel, "pod network")
 	}
 	if !n.IsControlPlane() {
 		return
@@ -175,15 +175,15 @@ func (l *lister) node(n spec.NamedNode, provider config.Provider) {
 	for _, service := range provider.DiscoveryServiceConfigs() {
 		l.url(Node, service.Endpoint().String(), "cluster discovery")
 	}
-	l.image(Node, provider.K8sAPIServerConfig().Image(), "API server")
-	l.image(Node, provider.K8sControllerManagerConfig().Image(), "controller manager")
-	l.image(Node, provider.K8sSchedulerConfig().Image(), "scheduler")
-	l.image(Node, cmp.Or(provider.RawV1Alpha1().ClusterConfig.EtcdConfig.ContainerImage, own.Etcd), "etcd")
+	l.image(provider.K8sAPIServerConfig().Image(), "API server")
+	l.image(provider.K8sControllerManagerConfig().Image(), "controller manager")
+	l.image(provider.K8sSchedulerConfig().Image(), "scheduler")
+	l.image(cmp.Or(provider.RawV1Alpha1().ClusterConfig.EtcdConfig.ContainerImage, own.Etcd), "etcd")
 	if proxy := provider.K8sProxyConfig(); proxy.Enabled() {
-		l.image(Node, proxy.Image(), "kube-proxy")
+		l.image(proxy.Image(), "kube-proxy")
 	}
 	if provider.K8sCoreDNSConfig().Enabled() {
-		l.image(Node, cmp.Or(coreDNSImage(provider), own.CoreDNS), "CoreDNS")
+		l.image(cmp.Or(coreDNSImage(provider), own.CoreDNS), "CoreDNS")
 	}
 }
 
@@ -217,7 +217,7 @@ func (l *lister) workloads() error {
 			return fmt.Errorf("manifest %s: %w", m.Name, err)
 		}
 		for _, i := range images {
-			l.image(Node, i, "manifest "+m.Name)
+			l.image(i, "manifest "+m.Name)
 		}
 	}
 	extra, err := manifests.ExtraURLs(l.cfg)
@@ -259,7 +259,7 @@ func (l *lister) charts(ctx context.Context) error {
 			return fmt.Errorf("release %s: %w", name, err)
 		}
 		for _, i := range images {
-			l.image(Node, i, "release "+name)
+			l.image(i, "release "+name)
 		}
 	}
 
@@ -281,7 +281,7 @@ func (l *lister) cilium(ctx context.Context) error {
 		return err //nolint:wrapcheck // names the setting
 	}
 	for _, i := range images {
-		l.image(Node, i, "Cilium")
+		l.image(i, "Cilium")
 	}
 
 	return nil

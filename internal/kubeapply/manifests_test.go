@@ -102,6 +102,7 @@ func configMap(name, manager string, finalizers ...string) *corev1.ConfigMap {
 			Name: name, Namespace: "one", Finalizers: finalizers,
 			ManagedFields: []metav1.ManagedFieldsEntry{{
 				Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1",
+				//nolint:staticcheck // the fake API server keeps it like this
 				FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:data":{"f:a":{}}}`)},
 			}},
 		},

@@ -65,7 +65,7 @@ func (r *builder) addRegistry(name string, registry spec.Registry) error {
 
 // addLegacyRegistry writes the registry into the machine configuration.
 func (r *builder) addLegacyRegistry(name string, registry spec.Registry) {
-	all := &r.machine.MachineRegistries //nolint:staticcheck // the form of older contracts
+	all := &r.machine.MachineRegistries
 	if len(registry.Endpoints) > 0 {
 		if all.RegistryMirrors == nil {
 			all.RegistryMirrors = map[string]*v1alpha1.RegistryMirrorConfig{}

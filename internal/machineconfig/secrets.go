@@ -59,7 +59,7 @@ type Key struct {
 // ClusterIdentity identifies the cluster towards discovery.
 type ClusterIdentity struct {
 	// Id of the cluster.
-	Id string `json:"id"` //nolint:revive // the provider's own name
+	Id string `json:"id"`
 	// Secret that members share.
 	Secret string `json:"secret"`
 }

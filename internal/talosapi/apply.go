@@ -26,6 +26,7 @@ func (c *Client) Reboots(ctx context.Context, address string, configuration []by
 		return false, fmt.Errorf("asking whether the configuration needs a reboot: %w", err)
 	}
 	for _, m := range resp.GetMessages() {
+		//nolint:staticcheck // nodes still answer with it
 		return m.GetMode() == machineapi.ApplyConfigurationRequest_REBOOT, nil
 	}
 

@@ -83,9 +83,7 @@ func run(t *testing.T, script chaos.Script) []string {
 	root, err := filepath.Abs("../..")
 	require.NoError(t, err)
 	require.FileExists(t, filepath.Join(root, "bin", "lab"), "run make tools")
-	dir, err := os.MkdirTemp(t.TempDir(), "run")
-	require.NoError(t, err)
-	runner := chaos.Runner{Root: root, Dir: dir, Log: t.Logf}
+	runner := chaos.Runner{Root: root, Dir: t.TempDir(), Log: t.Logf}
 	problems, err := runner.Run(t.Context(), script)
 	require.NoError(t, err)
 

@@ -55,7 +55,9 @@ func (g *generator) round() []Step {
 	case 1:
 		return append(append([]Step{g.fault()}, g.edit()), append(g.answer(), Step{Verb: Clear})...)
 	case 2:
-		return []Step{g.edit(), {Verb: Run, Args: []string{"up", fmt.Sprintf("kill=%d", 1+g.random.IntN(40))}}, {Verb: Run, Args: []string{"up", "--refresh"}}}
+		killed := Step{Verb: Run, Args: []string{"up", fmt.Sprintf("kill=%d", 1+g.random.IntN(40))}}
+
+		return []Step{g.edit(), killed, {Verb: Run, Args: []string{"up", "--refresh"}}}
 	case 3:
 		return append([]Step{{Verb: Run, Args: []string{g.pick([]string{"refresh", "preview"})}}, g.edit()}, g.answer()...)
 	default:

@@ -168,7 +168,10 @@ printf '%s' "$answer" | grep -o '"id": *[0-9]*' | head -n 1 | grep -o '[0-9]*$'`
   curl -sS -K - -o /dev/null -w '%{http_code}' -X DELETE "$URL/$PULUMI_COMMAND_STDOUT") || exit 1
 case $status in
 204|404) ;;
-401|403) echo "deleting the deploy key: the git host answers $status to the token of the last up: run up with the new one first, or give it as ` + TokenEnv + `" >&2; exit 1 ;;
+401|403)
+  echo "deleting the deploy key: the git host answers $status to the token of the last up:" \
+    "run up with the new one first, or give it as ` + TokenEnv + `" >&2
+  exit 1 ;;
 *) echo "deleting the deploy key: the git host answers $status" >&2; exit 1 ;;
 esac`
 	// Only the token can change without another key: the next deletion uses the new one.

@@ -120,7 +120,7 @@ func refuseKubernetesStep(was, now kubernetesState) error {
 	from, errFrom := versions.ParseKubernetes(was.Kubernetes)
 	to, errTo := versions.ParseKubernetes(now.Kubernetes)
 	if errFrom != nil || errTo != nil {
-		return nil // the nodes themselves say what they run, at up
+		return nil //nolint:nilerr // the nodes themselves say what they run, at up
 	}
 	if err := versions.KubernetesStep(from, to); err != nil {
 		return fmt.Errorf("kubernetes.version: %w", err)

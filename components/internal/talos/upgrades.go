@@ -120,7 +120,7 @@ func refuseTalosStep(node string, was, now softwareState) error {
 	from, errFrom := versions.ParseTalos(was.Talos)
 	to, errTo := versions.ParseTalos(now.Talos)
 	if errFrom != nil || errTo != nil {
-		return nil // the node itself says what it runs, at up
+		return nil //nolint:nilerr // the node itself says what it runs, at up
 	}
 	if err := versions.TalosStep(from, to); err != nil {
 		return fmt.Errorf("node %s: talos.version: %w", node, err)

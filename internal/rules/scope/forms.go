@@ -76,6 +76,7 @@ func WebURL(text string, schemes ...string) (*url.URL, bool) {
 	return nil, false
 }
 
+// ValidPort reports whether the text is a port, 1 to 65535; an empty one is.
 func ValidPort(port string) bool {
 	if port == "" {
 		return true

@@ -136,7 +136,7 @@ func (s *Scope) Each(path string, texts []string, ok func(string) bool, message 
 	}
 }
 
-// keys checks every key of a map by a form.
+// KeysMatch checks every key of a map by a form.
 func KeysMatch[V any](s *Scope, path string, m map[string]V, ok func(string) bool, message string) {
 	for _, key := range SortedKeys(m) {
 		if !ok(key) {

@@ -42,8 +42,6 @@ type component struct {
 type planned struct {
 	urn, parent string
 	inputs      map[string]any
-	// cd is the file in the CD drive, as it is now.
-	cd string
 }
 
 // readPlan reads what `pulumi preview --json` prints.
