@@ -6,6 +6,7 @@ package cluster
 import (
 	"context"
 	"io"
+	"time"
 	"slices"
 
 	"k8s.io/client-go/kubernetes"
@@ -96,6 +97,9 @@ type Talos interface {
 	Configuration(ctx context.Context, address string) ([]byte, error)
 	// Reboots reports whether a node would reboot to apply a configuration; nothing is changed.
 	Reboots(ctx context.Context, address string, configuration []byte) (bool, error)
+	// Try applies a configuration that needs no reboot, and has the node take it back after some time unless
+	// a configuration is applied for good before.
+	Try(ctx context.Context, address string, configuration []byte, back time.Duration) error
 	// Unconfigured reports whether a machine waits in maintenance mode: it has no configuration, belongs to no
 	// cluster, and answers anybody.
 	Unconfigured(ctx context.Context, address string) bool

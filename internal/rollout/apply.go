@@ -14,26 +14,45 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/internal/cluster"
 )
 
-// Apply leads one node through the gate around a configuration that makes it reboot. Use one for each node and
-// run; the zero value is ready.
+// Apply leads one node through a change of its configuration. Use one for each node and run; the zero value is
+// ready.
 type Apply struct {
 	Reboot
 }
 
-// Before asks the node whether the configuration makes it reboot. Where it does, or the node does not answer, it
-// waits for a place in the gate and drains the node. A machine without a configuration joins with this one, and a
-// cluster that does not serve has nothing to lose: neither needs a place. The error says that the node refuses the
-// configuration, or why it may not go down.
+// effect is what applying a configuration does to a node.
+type effect int
+
+const (
+	// reboots the node, or may: it does not answer.
+	reboots effect = iota
+	// inPlace changes the node while it runs.
+	inPlace
+	// joins the node to the cluster: it has no configuration yet.
+	joins
+)
+
+// Before asks the node what the configuration does to it. Where it reboots, or the node does not answer, Before
+// waits for a place in the gate and drains the node. What is applied in place is tried first, and must leave the
+// node healthy, or the node takes it back. A machine without a configuration joins with this one, and a cluster
+// that does not serve has nothing to lose: neither waits. The error says that the node refuses the configuration,
+// or why it may not be applied.
 func (a *Apply) Before(ctx context.Context, d Disruption, m cluster.Member, configuration []byte) error {
 	api, err := d.Checker.Access.Talos(ctx)
 	if err != nil {
 		return err
 	}
-	reboots, err := a.needsReboot(ctx, api, d.Checker, m, configuration)
-	if err != nil {
+	does, err := a.effectOf(ctx, api, d.Checker, m, configuration)
+	switch {
+	case err != nil:
 		return fmt.Errorf("node %s: %w", m, err)
-	}
-	if !reboots {
+	case does == joins:
+		return nil
+	case does == inPlace:
+		if err := (trial{checker: d.Checker, member: m}).run(ctx, api, configuration); err != nil {
+			return fmt.Errorf("node %s: %w", m, err)
+		}
+
 		return nil
 	}
 	if serving, err := d.Checker.Serving(ctx); err != nil || !serving {
@@ -52,27 +71,29 @@ func (a *Apply) After(ctx context.Context, d Disruption, m cluster.Member) error
 	return a.Leave(ctx, d, m, nil)
 }
 
-// needsReboot reports whether the node reboots, or may. It asks again when the node does not answer at once.
-func (a *Apply) needsReboot(
+// effectOf asks the node what the configuration does to it, and asks again when it does not answer at once.
+func (a *Apply) effectOf(
 	ctx context.Context, api cluster.Talos, checker HealthChecker, m cluster.Member, configuration []byte,
-) (bool, error) {
+) (effect, error) {
 	waiting, cancel := context.WithTimeout(ctx, 4*checker.Poll.Call)
 	defer cancel()
-	reboots := true
+	does := reboots
 	err := cluster.Poll(waiting, checker.Poll.Interval, func(ctx context.Context) (bool, error) {
 		calling, cancel := context.WithTimeout(ctx, checker.Poll.Call)
 		defer cancel()
-		answer, err := api.Reboots(calling, m.Address, configuration)
+		needsReboot, err := api.Reboots(calling, m.Address, configuration)
 		switch {
-		case err == nil:
-			reboots = answer
+		case err == nil && !needsReboot:
+			does = inPlace
 
+			return true, nil
+		case err == nil:
 			return true, nil
 		case status.Code(err) == codes.InvalidArgument:
 			return false, err
 		}
 		if api.Unconfigured(calling, m.Address) {
-			reboots = false
+			does = joins
 
 			return true, nil
 		}
@@ -80,8 +101,8 @@ func (a *Apply) needsReboot(
 		return false, nil
 	})
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		return true, nil
+		return reboots, nil
 	}
 
-	return reboots, err
+	return does, err
 }

@@ -157,3 +157,43 @@ func TestLookLeavesOutThoseThatJoinLater(t *testing.T) {
 	c.AccessError = errors.New("no answer")
 	require.Error(t, looking(c, d).Before(d.Members[4])(t.Context(), down()), "where nobody says who has joined, all must be well")
 }
+
+// What is applied in place is tried: a node that it harms takes it back by itself, and no other node gets it.
+func TestApplyTriesWhatNeedsNoReboot(t *testing.T) {
+	t.Parallel()
+
+	d := clustertest.Describe(3, 0)
+	c := clustertest.Healthy(d)
+	first := c.Nodes[clustertest.Address(1)]
+	var a rollout.Apply
+	l := looking(c, d)
+	require.NoError(t, a.Before(t.Context(), around(rollout.NewGate(1), l), d.Members[0], []byte("gateway")))
+	assert.Equal(t, []string{"gateway"}, first.Tried)
+
+	first.OnTry = func(n *clustertest.Node) { n.Unreachable = true }
+	err := a.Before(t.Context(), around(rollout.NewGate(1), l), d.Members[0], []byte("wrong gateway"))
+	require.ErrorContains(t, err, "node node-1 (10.0.0.1): it does not stay healthy with its new configuration: "+
+		`cluster "test" is not healthy: check "the Talos API answers on every node" fails on node node-1 (10.0.0.1): connection refused`)
+	require.ErrorContains(t, err, "it takes the configuration back within 3m0s by itself")
+}
+
+func TestApplyRepairsWithoutATrial(t *testing.T) {
+	t.Parallel()
+
+	d := clustertest.Describe(3, 0)
+	c := clustertest.Healthy(d)
+	first := c.Nodes[clustertest.Address(1)]
+	first.Pods[0].Ready = false
+	c.Nodes[clustertest.Address(2)].Unreachable = true
+	var a rollout.Apply
+	var lines []string
+	l := looking(c, d)
+	l.Report = func(line string) { lines = append(lines, line) }
+
+	require.NoError(t, a.Before(t.Context(), around(rollout.NewGate(1), l), d.Members[0], []byte("arguments")))
+	assert.Empty(t, first.Tried)
+	require.Len(t, lines, 1)
+	assert.Contains(t, lines[0], "node-1 is not healthy, so its configuration is applied without a trial: ")
+	require.NoError(t, a.Before(t.Context(), around(rollout.NewGate(1), l), d.Members[2], []byte("arguments")))
+	assert.Len(t, c.Nodes[clustertest.Address(3)].Tried, 1, "what is wrong elsewhere does not count")
+}

@@ -7,9 +7,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	machineapi "github.com/siderolabs/talos/pkg/machinery/api/machine"
 	"github.com/siderolabs/talos/pkg/machinery/config/encoder"
+	"google.golang.org/protobuf/types/known/durationpb"
 )
 
 // Reboots asks the node by a dry run, in the mode in which configurations are applied. The answer's
@@ -31,6 +33,21 @@ func (c *Client) Reboots(ctx context.Context, address string, configuration []by
 	}
 
 	return false, errors.New("asking whether the configuration needs a reboot: the node sent an empty answer")
+}
+
+// Try applies a configuration in Talos's try mode: the node takes it back by itself.
+func (c *Client) Try(ctx context.Context, address string, configuration []byte, back time.Duration) error {
+	node, err := c.node(ctx, address)
+	if err != nil {
+		return err
+	}
+	if _, err := node.ApplyConfiguration(ctx, &machineapi.ApplyConfigurationRequest{
+		Data: configuration, Mode: machineapi.ApplyConfigurationRequest_TRY, TryModeTimeout: durationpb.New(back),
+	}); err != nil {
+		return fmt.Errorf("trying the configuration: %w", err)
+	}
+
+	return nil
 }
 
 // Unconfigured reports whether the machine waits for its first configuration.

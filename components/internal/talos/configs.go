@@ -17,18 +17,24 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// applyConfigurations applies every node's configuration, all at the same time, after what they depend on. It
-// returns the fingerprint of each configuration too, which tells whether a node has to be looked at again.
+// applyConfigurations applies every node's configuration after what they depend on: control planes one after the
+// other, then the first worker, then all others, so that an edit that does harm stops at one node. It returns the
+// fingerprint of each configuration too, which tells whether a node has to be looked at again.
 func applyConfigurations(
 	b *Build, manifests pulumi.Output, after []pulumi.Resource,
 ) (map[string]*machine.ConfigurationApply, pulumi.StringMap, error) {
 	applies := make(map[string]*machine.ConfigurationApply, len(b.Config.Nodes))
 	fingerprints := make(pulumi.StringMap, len(b.Config.Nodes))
-	for _, n := range b.Config.Nodes {
+	before := predecessors(b.Config)
+	for _, n := range planesFirst(b.Config) {
 		config := render(b, manifests, n.Name)
 		fingerprints[n.Name] = fingerprintOf(config)
 
-		apply, err := applyConfiguration(b, n, config, after)
+		first := slices.Clone(after)
+		if earlier := before[n.Name]; earlier != "" {
+			first = append(first, applies[earlier])
+		}
+		apply, err := applyConfiguration(b, n, config, first)
 		if err != nil {
 			return nil, nil, fmt.Errorf("registering the configuration of node %q: %w", n.Name, err)
 		}
@@ -36,6 +42,41 @@ func applyConfigurations(
 	}
 
 	return applies, fingerprints, nil
+}
+
+// planesFirst returns all nodes, control planes before workers.
+func planesFirst(cfg spec.Config) []spec.NamedNode {
+	nodes := slices.Clone(cfg.Nodes)
+	slices.SortStableFunc(nodes, func(a, b spec.NamedNode) int {
+		switch {
+		case a.IsControlPlane() == b.IsControlPlane():
+			return 0
+		case a.IsControlPlane():
+			return -1
+		default:
+			return 1
+		}
+	})
+
+	return nodes
+}
+
+// predecessors returns, by node, the node whose configuration is applied before.
+func predecessors(cfg spec.Config) map[string]string {
+	before := map[string]string{}
+	last, firstWorker := "", ""
+	for _, n := range planesFirst(cfg) {
+		switch {
+		case n.IsControlPlane():
+			before[n.Name], last = last, n.Name
+		case firstWorker == "":
+			before[n.Name], firstWorker = last, n.Name
+		default:
+			before[n.Name] = firstWorker
+		}
+	}
+
+	return before
 }
 
 // render returns a node's configuration, a secret.

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -47,6 +48,9 @@ type Node struct {
 	Boots     int
 	// images are those of the node's configuration.
 	Images map[cluster.Component]string
+	// Tried are the configurations that the node tried, and OnTry is what it does with one.
+	Tried []string
+	OnTry func(n *Node)
 	// upgrade is what the node does when asked; by default it boots what the image's name says.
 	OnUpgrade func(n *Node, image string) error
 }
@@ -277,6 +281,19 @@ func (c *Fake) Reboots(ctx context.Context, address string, configuration []byte
 	})
 
 	return a.reboots, errors.Join(err, a.err)
+}
+
+func (c *Fake) Try(ctx context.Context, address string, configuration []byte, _ time.Duration) error {
+	_, err := ask(ctx, c, address, func(n *Node) bool {
+		n.Tried = append(n.Tried, string(configuration))
+		if n.OnTry != nil {
+			n.OnTry(n)
+		}
+
+		return true
+	})
+
+	return err
 }
 
 func (c *Fake) Unconfigured(ctx context.Context, address string) bool {
