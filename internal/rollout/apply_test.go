@@ -24,7 +24,7 @@ import (
 func looking(c *clustertest.Fake, d cluster.Cluster) rollout.HealthChecker {
 	return rollout.HealthChecker{
 		Access: c, Cluster: d, Report: func(string) {},
-		Poll: cluster.PollOptions{Timeout: 200 * time.Millisecond, Interval: time.Millisecond, Call: 20 * time.Millisecond},
+		Poll: cluster.PollOptions{Timeout: time.Second, Interval: time.Millisecond, Call: 200 * time.Millisecond},
 	}
 }
 
@@ -62,7 +62,7 @@ func TestApplyTakesATurnWhereTheNodeReboots(t *testing.T) {
 	require.NoError(t, a.Before(t.Context(), around(gate, looking(c, d)), first, []byte("reboot")))
 	assert.False(t, free(t, gate, second))
 	early := a.After(t.Context(), around(gate, looking(c, d)), first)
-	require.ErrorContains(t, early, "after node node-1 (10.0.0.1) was down: it is not back after 200ms: "+
+	require.ErrorContains(t, early, "after node node-1 (10.0.0.1) was down: it is not back after 1s: "+
 		"it has not rebooted yet")
 	assert.False(t, free(t, gate, second), "the gate is closed")
 }

@@ -20,6 +20,8 @@ import (
 // The zero value is not ready: use [NewGate].
 type Gate struct {
 	workers int
+	// lock keeps other runs out while a node is inside; nil for none.
+	lock *Lock
 
 	mu      sync.Mutex
 	changed chan struct{}
@@ -39,6 +41,13 @@ type broken struct {
 // NewGate returns a gate that lets that many workers, at least one, be down at the same time.
 func NewGate(workers int) *Gate {
 	return &Gate{workers: max(workers, 1), changed: make(chan struct{}), held: map[string]cluster.Member{}}
+}
+
+// WithLock has the gate hold a lock while a node is inside, and returns the gate.
+func (g *Gate) WithLock(l *Lock) *Gate {
+	g.lock = l
+
+	return g
 }
 
 // Closed is the error that everybody gets after the first failure.
@@ -66,7 +75,11 @@ func (g *Gate) Enter(ctx context.Context, m cluster.Member, ready func(context.C
 	if err := g.acquire(ctx, m); err != nil {
 		return err
 	}
-	if err := ready(ctx, g.others(m)); err != nil {
+	err := g.lockCluster(ctx)
+	if err == nil {
+		err = ready(ctx, g.others(m))
+	}
+	if err != nil {
 		err = fmt.Errorf("before node %s goes down: %w", m, err)
 		g.Fail(m, err)
 
@@ -74,6 +87,14 @@ func (g *Gate) Enter(ctx context.Context, m cluster.Member, ready func(context.C
 	}
 
 	return nil
+}
+
+func (g *Gate) lockCluster(ctx context.Context) error {
+	if g.lock == nil {
+		return nil
+	}
+
+	return g.lock.acquire(ctx)
 }
 
 // others returns a function that lists who is inside beside the node.
@@ -178,6 +199,9 @@ func (g *Gate) leave(m cluster.Member) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.held, m.Name)
+	if len(g.held) == 0 && g.lock != nil {
+		g.lock.release()
+	}
 	close(g.changed)
 	g.changed = make(chan struct{})
 }

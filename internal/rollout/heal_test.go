@@ -42,7 +42,7 @@ func TestHealLeavesTheLivingAlone(t *testing.T) {
 
 	c.Nodes[clustertest.Address(3)].Unreachable = true
 	err := rollout.Heal(t.Context(), looking(c, d), d.Members[2])
-	require.ErrorContains(t, err, "node node-3 (10.0.0.3): the machine does not answer after 200ms, and etcd or Kubernetes still have an earlier one")
+	require.ErrorContains(t, err, "node node-3 (10.0.0.3): the machine does not answer after 1s, and etcd or Kubernetes still have an earlier one")
 	assert.Empty(t, c.Left, "nobody knows that it is gone")
 }
 

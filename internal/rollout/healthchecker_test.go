@@ -23,7 +23,7 @@ func TestLookAroundTheTimeThatANodeIsDown(t *testing.T) {
 	c := clustertest.Healthy(d)
 	l := rollout.HealthChecker{
 		Access: c, Cluster: d, Report: func(string) {},
-		Poll: cluster.PollOptions{Timeout: 20 * time.Millisecond, Interval: time.Millisecond, Call: time.Second},
+		Poll: cluster.PollOptions{Timeout: time.Second, Interval: time.Millisecond, Call: time.Second},
 	}
 	c.Change(clustertest.Address(1), func(n *clustertest.Node) { n.Unreachable = true })
 

@@ -42,7 +42,7 @@ func TestServing(t *testing.T) {
 		},
 		"nobody answers": {
 			prepare: silent,
-			err:     `cluster "test" was bootstrapped, and no control plane said within 200ms that it serves etcd`,
+			err:     `cluster "test" was bootstrapped, and no control plane said within 1s that it serves etcd`,
 		},
 		"nobody answers, and the state cannot be read": {
 			prepare: func(c *clustertest.Fake, l *rollout.HealthChecker) {
@@ -138,7 +138,7 @@ func TestApplyRefusesWhenNobodyAnswers(t *testing.T) {
 	}
 	var a rollout.Apply
 	err := a.Before(t.Context(), around(rollout.NewGate(1), looking(c, d)), d.Members[0], []byte("labels"))
-	require.ErrorContains(t, err, "no control plane said within 200ms that it serves etcd")
+	require.ErrorContains(t, err, "no control plane said within 1s that it serves etcd")
 }
 
 func TestKubernetesUpgradeRefusesWhenNobodyAnswers(t *testing.T) {

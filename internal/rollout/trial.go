@@ -20,9 +20,6 @@ const (
 	// trialTimeout is when a node takes a configuration back that was only tried. It is longer than the checks
 	// take, and the time until the provider applies the configuration for good.
 	trialTimeout = 3 * time.Minute
-	// trialSettle is how long a node must stay healthy with a configuration: a static pod that does not start
-	// with it is replaced within seconds.
-	trialSettle = 5 * time.Second
 	// trialLimit bounds the wait for that, restarts of the control plane's pods included.
 	trialLimit = 90 * time.Second
 )
@@ -80,10 +77,11 @@ func (t trial) needed(ctx context.Context, api cluster.Talos, configuration []by
 func (t trial) settle(ctx context.Context) error {
 	waiting, cancel := context.WithTimeout(ctx, min(trialLimit, t.checker.Poll.Timeout))
 	defer cancel()
-	settle := min(trialSettle, t.checker.Poll.Timeout/2)
-	var last error
+	// A static pod that does not start with the configuration is replaced within seconds.
+	settle := t.checker.Poll.Interval
+	last := errors.New("it was healthy for too short a time")
 	var since time.Time
-	err := cluster.Poll(waiting, min(time.Second, t.checker.Poll.Interval), func(ctx context.Context) (bool, error) {
+	err := cluster.Poll(waiting, min(time.Second, settle), func(ctx context.Context) (bool, error) {
 		if found := t.check(ctx); found != nil {
 			cluster.Remember(ctx, &last, found)
 			since = time.Time{}

@@ -6,6 +6,8 @@
 package talos
 
 import (
+	"context"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -44,12 +46,16 @@ type Session struct {
 
 // NewSession returns the session of a run.
 func NewSession(ctx *pulumi.Context, name string, cfg spec.Config) *Session {
-	cluster := clusterOf(cfg)
+	wanted := clusterOf(cfg)
 
-	return &Session{
-		Ctx: ctx, Name: name, Config: cfg, Cluster: cluster, APIs: newAPIs(cluster),
+	s := &Session{
+		Ctx: ctx, Name: name, Config: cfg, Cluster: wanted, APIs: newAPIs(wanted),
 		Gate: rollout.NewGate(*cfg.Lifecycle.MaxUnavailable), Proxmox: node.API{Settings: cfg.Proxmox},
 	}
+	s.Gate.WithLock(rollout.NewLock(fmt.Sprintf("stack %s/%s", ctx.Project(), ctx.Stack()),
+		func(ctx context.Context) (cluster.Access, error) { return s.APIs.open(ctx) }))
+
+	return s
 }
 
 // hook registers a hook that runs at up.
