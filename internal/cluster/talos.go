@@ -6,8 +6,8 @@ package cluster
 import (
 	"context"
 	"io"
-	"time"
 	"slices"
+	"time"
 
 	"k8s.io/client-go/kubernetes"
 )

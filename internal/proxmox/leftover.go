@@ -42,13 +42,15 @@ func (l Leftover) Clear(ctx context.Context, w Wanted) error {
 		}
 
 		return fmt.Errorf("VM %d of %s is on host %s already and is not part of this stack; it is left alone, since "+
-			"nobody can say that it is empty: %w\n  remove it by hand (qm stop %d; qm destroy %d --purge), "+
-			"or choose another vmId", v.ID, w.Name, v.Host, err, v.ID, v.ID)
+			"it is not known to be empty: %w\n  it may be the living node %s itself, which dropped out of the state, as after a "+
+			"refresh during a migration or with a token that does not see it: look at its console or talosctl version, and bring it "+
+			"back with `tpx adopt`\n  remove it by hand only when nothing on it is needed, or choose another vmId",
+			v.ID, w.Name, v.Host, err, w.Name)
 	}
 	if err := l.destroy(clearing, v); err != nil {
 		return fmt.Errorf("removing VM %d of %s on host %s: %w", v.ID, w.Name, v.Host, err)
 	}
-	l.Report(fmt.Sprintf("VM %d was blank; it is made anew", v.ID))
+	l.Report(fmt.Sprintf("VM %d was blank; it is created again", v.ID))
 
 	return nil
 }

@@ -102,7 +102,7 @@ func TestLeftover(t *testing.T) {
 			calls:      []string{"POST /nodes/pve1/qemu/301/status/stop", "DELETE /nodes/pve1/qemu/301"},
 			report: []string{
 				"VM 301 of cp-1 is on host pve1 already: an earlier run was interrupted while it made it",
-				"VM 301 was blank; it is made anew",
+				"VM 301 was blank; it is created again",
 			},
 		},
 		"never started, with a password": {
@@ -113,7 +113,7 @@ func TestLeftover(t *testing.T) {
 			},
 			report: []string{
 				"VM 301 of cp-1 is on host pve1 already: an earlier run was interrupted while it made it",
-				"VM 301 was blank; it is made anew",
+				"VM 301 was blank; it is created again",
 			},
 		},
 		"made by half": {
@@ -121,14 +121,16 @@ func TestLeftover(t *testing.T) {
 			calls: []string{"DELETE /nodes/pve1/qemu/301"},
 			report: []string{
 				"VM 301 of cp-1 is on host pve1 already: an earlier run was interrupted while it made it",
-				"VM 301 was blank; it is made anew",
+				"VM 301 was blank; it is created again",
 			},
 		},
 		"not blank": {
 			hypervisor: &hypervisor{there: true, status: "running", net: ours}, blank: errors.New("it is configured"),
 			report: []string{"VM 301 of cp-1 is on host pve1 already: an earlier run was interrupted while it made it"},
-			problem: "VM 301 of cp-1 is on host pve1 already and is not part of this stack; it is left alone, since nobody " +
-				"can say that it is empty: it is configured\n  remove it by hand (qm stop 301; qm destroy 301 --purge), or choose another vmId",
+			problem: "VM 301 of cp-1 is on host pve1 already and is not part of this stack; it is left alone, since it is " +
+				"not known to be empty: it is configured\n  it may be the living node cp-1 itself, which dropped out of the state, as after a " +
+				"refresh during a migration or with a token that does not see it: look at its console or talosctl version, and bring it " +
+				"back with `tpx adopt`\n  remove it by hand only when nothing on it is needed, or choose another vmId",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

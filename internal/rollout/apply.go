@@ -4,6 +4,7 @@
 package rollout
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/cluster"
+	"github.com/talos-proxmox/talos-proxmox/internal/health"
 )
 
 // Apply leads one node through a change of its configuration. Use one for each node and run; the zero value is
@@ -24,7 +26,7 @@ type Apply struct {
 type effect int
 
 const (
-	// reboots the node, or may: it does not answer.
+	// reboots the node.
 	reboots effect = iota
 	// inPlace changes the node while it runs.
 	inPlace
@@ -32,8 +34,9 @@ const (
 	joins
 )
 
-// Before asks the node what the configuration does to it. Where it reboots, or the node does not answer, Before
-// waits for a place in the gate and drains the node. What is applied in place is tried first, and must leave the
+// Before asks the node what the configuration does to it, until it answers or ApplyTimeout is over: the provider
+// would go on for ten minutes whatever it is told. Where the node reboots, Before waits for a place in the gate and
+// drains the node. What is applied in place is tried first, and must leave the
 // node healthy, or the node takes it back. A machine without a configuration joins with this one, and a cluster
 // that does not serve has nothing to lose: neither waits. The error says that the node refuses the configuration,
 // or why it may not be applied.
@@ -42,7 +45,7 @@ func (a *Apply) Before(ctx context.Context, d Disruption, m cluster.Member, conf
 	if err != nil {
 		return err
 	}
-	does, err := a.effectOf(ctx, api, d.Checker, m, configuration)
+	does, err := effectOf(ctx, api, d, m, configuration)
 	switch {
 	case err != nil:
 		return fmt.Errorf("node %s: %w", m, err)
@@ -71,15 +74,15 @@ func (a *Apply) After(ctx context.Context, d Disruption, m cluster.Member) error
 	return a.Leave(ctx, d, m, nil)
 }
 
-// effectOf asks the node what the configuration does to it, and asks again when it does not answer at once.
-func (a *Apply) effectOf(
-	ctx context.Context, api cluster.Talos, checker HealthChecker, m cluster.Member, configuration []byte,
-) (effect, error) {
-	waiting, cancel := context.WithTimeout(ctx, 4*checker.Poll.Call)
+// effectOf asks the node what the configuration does to it, and asks again while it does not answer.
+func effectOf(ctx context.Context, api cluster.Talos, d Disruption, m cluster.Member, configuration []byte) (effect, error) {
+	limit := cmp.Or(d.ApplyTimeout, d.Checker.Poll.Timeout)
+	waiting, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	does := reboots
-	err := cluster.Poll(waiting, checker.Poll.Interval, func(ctx context.Context) (bool, error) {
-		calling, cancel := context.WithTimeout(ctx, checker.Poll.Call)
+	var last error
+	err := cluster.Poll(waiting, d.Checker.Poll.Interval, func(ctx context.Context) (bool, error) {
+		calling, cancel := context.WithTimeout(ctx, d.Checker.Poll.Call)
 		defer cancel()
 		needsReboot, err := api.Reboots(calling, m.Address, configuration)
 		switch {
@@ -92,6 +95,7 @@ func (a *Apply) effectOf(
 		case status.Code(err) == codes.InvalidArgument:
 			return false, err
 		}
+		cluster.Remember(ctx, &last, err)
 		if api.Unconfigured(calling, m.Address) {
 			does = joins
 
@@ -101,7 +105,8 @@ func (a *Apply) effectOf(
 		return false, nil
 	})
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		return reboots, nil
+		return reboots, fmt.Errorf("it did not take its configuration: it did not say within %s what that would do: %w\n  look at: %s",
+			limit, last, health.UnreachableHint(m))
 	}
 
 	return does, err

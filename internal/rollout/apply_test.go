@@ -30,7 +30,7 @@ func looking(c *clustertest.Fake, d cluster.Cluster) rollout.HealthChecker {
 
 // around is what leads through the gate with little patience.
 func around(gate *rollout.Gate, l rollout.HealthChecker) rollout.Disruption {
-	return rollout.Disruption{Gate: gate, Checker: l, Drain: patient(50 * time.Millisecond)}
+	return rollout.Disruption{Gate: gate, Checker: l, Drain: patient(time.Minute)}
 }
 
 // free reports whether another control plane would get a turn at once.
@@ -111,17 +111,22 @@ func TestApplyNeedsNoTurn(t *testing.T) {
 	}
 }
 
-func TestApplyTakesATurnWhereTheNodeDoesNotSay(t *testing.T) {
+// The provider goes on for ten minutes; what the stack allows counts.
+func TestApplyEndsWithinItsTimeout(t *testing.T) {
 	t.Parallel()
 
 	d := clustertest.Describe(3, 0)
 	c := clustertest.Healthy(d)
 	c.Nodes[clustertest.Address(1)].Unreachable = true
 	gate := rollout.NewGate(1)
+	way := around(gate, looking(c, d))
+	way.Checker.Poll.Timeout, way.ApplyTimeout = time.Hour, 50*time.Millisecond
 	var a rollout.Apply
 
-	require.NoError(t, a.Before(t.Context(), around(gate, looking(c, d)), d.Members[0], []byte("labels")))
-	assert.False(t, free(t, gate, d.Members[1]))
+	err := a.Before(t.Context(), way, d.Members[0], []byte("labels"))
+	require.ErrorContains(t, err, "node node-1 (10.0.0.1): it did not take its configuration: "+
+		"it did not say within 50ms what that would do: connection refused\n  look at: the console of node-1")
+	assert.True(t, free(t, gate, d.Members[1]))
 }
 
 func TestApplyStopsAtWhatTheNodeRefuses(t *testing.T) {

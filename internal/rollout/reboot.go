@@ -21,6 +21,8 @@ type Disruption struct {
 	Checker HealthChecker
 	// Drain says how the node is emptied before.
 	Drain Drain
+	// ApplyTimeout bounds the wait until the node says what a configuration does to it.
+	ApplyTimeout time.Duration
 }
 
 // turnTimeout bounds the wait for a place in the gate: every other node may take its whole time before.

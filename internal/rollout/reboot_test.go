@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -83,7 +84,9 @@ func TestRebootWaitsForDisruptionBudgets(t *testing.T) {
 	gate := rollout.NewGate(1)
 	var r rollout.Reboot
 
-	err := r.Enter(t.Context(), around(gate, looking(c, d)), first)
+	way := around(gate, looking(c, d))
+	way.Drain = patient(50 * time.Millisecond)
+	err := r.Enter(t.Context(), way, first)
 	require.ErrorContains(t, err, "before node node-1 (10.0.0.1) goes down: draining node node-1: after 50ms these pods are left: apps/web")
 	assert.False(t, cordoned(t, c, first), "it did not go down")
 	assert.False(t, free(t, gate, d.Members[1]), "the gate is closed")

@@ -128,16 +128,16 @@ func TestServingAsksAgain(t *testing.T) {
 	assert.True(t, serving)
 }
 
-func TestApplyRefusesWhenNobodyAnswers(t *testing.T) {
+func TestApplyRefusesWhileEtcdDoesNotServe(t *testing.T) {
 	t.Parallel()
 
 	d := clustertest.Describe(3, 0)
 	c := clustertest.Healthy(d)
 	for _, n := range c.Nodes {
-		n.Unreachable = true
+		n.Members = nil
 	}
 	var a rollout.Apply
-	err := a.Before(t.Context(), around(rollout.NewGate(1), looking(c, d)), d.Members[0], []byte("labels"))
+	err := a.Before(t.Context(), around(rollout.NewGate(1), looking(c, d)), d.Members[0], []byte("reboot"))
 	require.ErrorContains(t, err, "no control plane said within 1s that it serves etcd")
 }
 

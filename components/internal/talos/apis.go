@@ -12,6 +12,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/components/internal/hook"
 	"github.com/talos-proxmox/talos-proxmox/internal/cluster"
 	"github.com/talos-proxmox/talos-proxmox/internal/health"
+	"github.com/talos-proxmox/talos-proxmox/internal/rollout"
 	"github.com/talos-proxmox/talos-proxmox/internal/talosapi"
 )
 
@@ -19,6 +20,8 @@ import (
 type APIs struct {
 	cluster     cluster.Cluster
 	talosconfig *hook.Future[string]
+	// force names nodes that may be given up.
+	force []string
 
 	// status makes sure that nodes in different states are reported once a run.
 	status sync.Once
@@ -64,6 +67,7 @@ func (a *APIs) openLiving(
 		c := a.cluster
 		c.Members = append(slices.Clone(c.Members), leaving...)
 		health.ReportStatus(ctx, remote, c, cluster.DefaultPollOptions(0), report)
+		rollout.WarnForced(ctx, remote, a.cluster, a.force, cluster.DefaultPollOptions(0), func(text string) { report("warning: " + text) })
 	})
 
 	return remote, nil

@@ -52,6 +52,7 @@ func NewSession(ctx *pulumi.Context, name string, cfg spec.Config) *Session {
 		Ctx: ctx, Name: name, Config: cfg, Cluster: wanted, APIs: newAPIs(wanted),
 		Gate: rollout.NewGate(*cfg.Lifecycle.MaxUnavailable), Proxmox: node.API{Settings: cfg.Proxmox},
 	}
+	s.APIs.force = cfg.Lifecycle.Force
 	s.Gate.WithLock(rollout.NewLock(fmt.Sprintf("stack %s/%s", ctx.Project(), ctx.Stack()),
 		func(ctx context.Context) (cluster.Access, error) { return s.APIs.open(ctx) }))
 

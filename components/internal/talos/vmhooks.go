@@ -155,7 +155,10 @@ func leaveMoved(s *Session, step hook.Step, m cluster.Member) error {
 func (s *Session) disruption(step hook.Step) (rollout.Disruption, error) {
 	checker, err := s.checker(step)
 
-	return rollout.Disruption{Gate: s.Gate, Checker: checker, Drain: drainOf(s.Config.Lifecycle)}, err
+	return rollout.Disruption{
+		Gate: s.Gate, Checker: checker, Drain: drainOf(s.Config.Lifecycle),
+		ApplyTimeout: time.Duration(*s.Config.Lifecycle.ApplyTimeout),
+	}, err
 }
 
 // checker returns the checks that are made before a node goes down and when it is back.
