@@ -9,7 +9,7 @@ type Lifecycle struct {
 	ReadyTimeout *Duration `json:"readyTimeout,omitempty" default:"15m"`
 	// SkipKubernetesChecks lets the ready gate pass without ready nodes; needed with cni none.
 	SkipKubernetesChecks *bool `json:"skipKubernetesChecks,omitempty"`
-	// ApplyTimeout bounds one node's configuration apply.
+	// ApplyTimeout bounds the wait until a node takes its configuration.
 	ApplyTimeout *Duration `json:"applyTimeout,omitempty" default:"10m"`
 	// UpgradeTimeout bounds one node's upgrade, reboot included.
 	UpgradeTimeout *Duration `json:"upgradeTimeout,omitempty" default:"20m"`
@@ -31,7 +31,8 @@ type Lifecycle struct {
 	SnapshotDirectory *string `json:"snapshotDirectory,omitempty"`
 	// SnapshotsKept is how many snapshots of this cluster the directory keeps; older ones are removed.
 	SnapshotsKept *int `json:"snapshotsKept,omitempty" min:"1" default:"5"`
-	// Force removes nodes that no longer answer: by name.
+	// Force names nodes that may be given up although they do not answer: one that leaves is removed as it is,
+	// and a cluster all of whose control planes are named counts as lost.
 	Force []string `json:"force,omitempty"`
 	// KubeconfigRenewal is how long before expiry client certificates are renewed.
 	KubeconfigRenewal *Duration `json:"kubeconfigRenewal,omitempty" default:"720h"`
