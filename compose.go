@@ -17,7 +17,7 @@ import (
 func load() (*stack.Stack, error) {
 	source, err := stack.FromEnvironment(os.Getenv, projectDir())
 	if err != nil {
-		return nil, err //nolint:wrapcheck // names the variable
+		return nil, err
 	}
 
 	return stack.Load(source)

@@ -265,7 +265,7 @@ func valuesFor(k spec.Key, c keyCase) []string {
 	case k.Type == reflect.TypeFor[spec.Secret]():
 		return []string{"a-secret"}
 	}
-	switch k.Type.Kind() { //nolint:exhaustive // settings are of these kinds
+	switch k.Type.Kind() {
 	case reflect.Bool:
 		return slices.DeleteFunc([]string{"true", "false"}, func(v string) bool { return v == k.Default })
 	case reflect.Int:

@@ -32,5 +32,5 @@ func NewChartCache(dir, projectDir string, fetch func(context.Context, spec.Char
 // settings ask for that (Flux's method inline, Argo CD's dayZero). Pass what it returns to [NewTalosCluster];
 // [NewCluster] does so itself. Any other configuration comes back as it is.
 func AddGitOpsDayZero(cfg spec.Config) (spec.Config, error) {
-	return gitops.DayZero(cfg) //nolint:wrapcheck // names the setting
+	return gitops.DayZero(cfg)
 }

@@ -168,7 +168,7 @@ func (a *ClusterArgs) readFile(path string) ([]byte, error) {
 		path = filepath.Join(a.directory(), path)
 	}
 
-	return os.ReadFile(path) //nolint:gosec,wrapcheck // the user's own file; the error names it
+	return os.ReadFile(path)
 }
 
 // gitCredentials returns the credentials for git that are given as inputs.

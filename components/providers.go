@@ -67,7 +67,7 @@ func NewProxmoxProvider(
 		l.Addf("settings.ssh", "is required with an SSH key or password: give the user at least")
 	}
 	if err := l.Err(fmt.Sprintf("provider %q", name)); err != nil {
-		return nil, err //nolint:wrapcheck // says everything
+		return nil, err
 	}
 
 	given := &proxmoxve.ProviderArgs{
@@ -93,7 +93,7 @@ func NewProxmoxProvider(
 
 // unknownToken stands in settings that are checked for a token that another resource produces. It is a
 // token's like any other: options that Proxmox VE allows to root@pam alone are refused with it.
-const unknownToken = "unknown@pve!unknown=00000000-0000-0000-0000-000000000000" //nolint:gosec // no credential
+const unknownToken = "unknown@pve!unknown=00000000-0000-0000-0000-000000000000"
 
 // checked returns the settings as rules see them, with stand-ins for credentials that are not known yet.
 func (a *ProxmoxProviderArgs) checked() spec.Proxmox {

@@ -78,7 +78,7 @@ func NewProxmoxNode(
 	}
 	a := args.withDefaults()
 	if err := a.validate().Err(fmt.Sprintf("node %q", a.Node.Name)); err != nil {
-		return nil, err //nolint:wrapcheck // says everything
+		return nil, err
 	}
 	own, given, err := childOptions(opts)
 	if err != nil {

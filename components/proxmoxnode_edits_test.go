@@ -119,7 +119,7 @@ func editValue(t *testing.T, v reflect.Value, tag reflect.StructTag, path []stri
 
 func setDefault(t *testing.T, v reflect.Value, text string) {
 	t.Helper()
-	switch v.Kind() { //nolint:exhaustive // no other kinds have defaults
+	switch v.Kind() {
 	case reflect.Bool:
 		v.SetBool(text == "true")
 	case reflect.Int:
@@ -134,7 +134,7 @@ func setDefault(t *testing.T, v reflect.Value, text string) {
 // otherValue gives v another value that its tag allows.
 func otherValue(t *testing.T, v reflect.Value, tag reflect.StructTag) {
 	t.Helper()
-	switch v.Kind() { //nolint:exhaustive // settings have no other kinds
+	switch v.Kind() {
 	case reflect.Bool:
 		v.SetBool(!v.Bool())
 	case reflect.Int, reflect.Int64:

@@ -146,5 +146,5 @@ func validateMachines(name string, cfg spec.Config, machines map[string]pulumi.R
 		}
 	}
 
-	return problems.Err("cluster " + name) //nolint:wrapcheck // says everything
+	return problems.Err("cluster " + name)
 }

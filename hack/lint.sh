@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Format, vet and golangci-lint (.golangci.yml) of every module of the repository. All of them run; any of them may fail it.
+# Format, vet and golangci-lint (.golangci.yml of the module) of every module of the repository. All of them run; any of them may fail it.
 set -uo pipefail
 root=$PWD status=0
 
@@ -15,6 +15,6 @@ for module in . lab tests/goldens/*/ examples/*/; do
 	(cd "$module" && go vet ./...) || status=1
 done
 for module in . lab; do
-	(cd "$module" && "$root/bin/golangci-lint" run --config "$root/.golangci.yml" ./...) || status=1
+	(cd "$module" && "$root/bin/golangci-lint" run ./...) || status=1
 done
 exit $status

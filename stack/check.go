@@ -44,5 +44,5 @@ func (s *Stack) Locate(err error) error {
 		found.Add(s.locate(p))
 	}
 
-	return found.Err(invalid.Subject) //nolint:wrapcheck // says everything
+	return found.Err(invalid.Subject)
 }

@@ -22,7 +22,6 @@ import (
 // its secrets and the ids of its VMs: nothing restarts, etcd is not started again, and from there it is
 // as any other cluster.
 func TestAClusterIsAdopted(t *testing.T) {
-	heavy(t)
 	t.Parallel()
 	s := newSite(t)
 	s.adopts()

@@ -89,7 +89,6 @@ func TestTheGateAndItsJudge(t *testing.T) {
 // TestSilenceIsNotDeath edits every machine while no node answers. A cluster that was bootstrapped has
 // something to lose, so none is rebooted; the next up does it when the nodes answer again.
 func TestSilenceIsNotDeath(t *testing.T) {
-	heavy(t)
 	t.Parallel()
 	c := newTrio(t)
 	added := c.lab("fault", "add", "api-error", "api=talos")
@@ -130,7 +129,6 @@ func TestMachinesOfNoClusterNeedNoTurn(t *testing.T) {
 // TestARebootDrains edits every machine while a disruption budget allows no eviction: nothing is rebooted over it.
 // Without the budget the pods move before each machine goes down, and every node takes pods again.
 func TestARebootDrains(t *testing.T) {
-	heavy(t)
 	t.Parallel()
 	c := newTrio(t)
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
@@ -192,7 +190,6 @@ func TestAHookBesideTheGateFails(t *testing.T) {
 // TestAFailedEditClosesTheGate has the reboot of one machine fail in Proxmox VE. The others are left as
 // they are and are told why, at once; the next up does what is left.
 func TestAFailedEditClosesTheGate(t *testing.T) {
-	heavy(t)
 	t.Parallel()
 	c := newTrio(t)
 	added := c.lab("fault", "add", "task-error", "type=qmreboot", "count=1")

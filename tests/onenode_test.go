@@ -121,7 +121,6 @@ func (r *running) certificate() *x509.Certificate {
 // TestSnapshotBringsAClusterBack saves etcd before an upgrade, loses the only machine, and restores the
 // cluster as docs/lifecycle.md says.
 func TestSnapshotBringsAClusterBack(t *testing.T) {
-	heavy(t)
 	t.Parallel()
 	s := newSite(t)
 	dir := filepath.Join(t.TempDir(), "snapshots")

@@ -38,7 +38,6 @@ func (s *site) urn(stack, name string) string {
 // TestNodesAreReplaced replaces a control plane by the stack's key, which has it leave first, and another
 // one by force, which the joining heals.
 func TestNodesAreReplaced(t *testing.T) {
-	heavy(t)
 	t.Parallel()
 	s := newSite(t)
 	small := s.up("small", s.small())
@@ -79,7 +78,6 @@ func TestNodesAreReplaced(t *testing.T) {
 // TestAControlPlaneIsSwapped puts a new control plane in the place of another one in one edit: there are
 // four for a while, and never two.
 func TestAControlPlaneIsSwapped(t *testing.T) {
-	heavy(t)
 	t.Parallel()
 	s := newSite(t)
 	small := s.up("small", s.small())

@@ -38,7 +38,6 @@ func (s *site) of(names []string, edits ...string) string {
 // TestControlPlanesComeAndGo takes a cluster from five control planes to three and to one, the first
 // bootstrapped one among those that go, swaps one for another in one edit, and is refused two.
 func TestControlPlanesComeAndGo(t *testing.T) {
-	heavy(t)
 	t.Parallel()
 	s := newSite(t)
 	born := time.Now()
@@ -119,7 +118,6 @@ func TestARetiredNodeStaysOut(t *testing.T) {
 // TestADeadNodeIsRemovedByForce cuts the power of a control plane for good. It is not removed as long as
 // nobody says so, and then it is; started again from its old disk it is no member any more.
 func TestADeadNodeIsRemovedByForce(t *testing.T) {
-	heavy(t)
 	t.Parallel()
 	s := newSite(t)
 	c := s.up("small", s.of([]string{"cp-1", "cp-2", "cp-3"}))

@@ -61,7 +61,7 @@ func (s *site) buildAgainstTheRepository(dir string) string {
 	for _, command := range [][]string{
 		{"go", "mod", "edit", "-replace", "github.com/talos-proxmox/talos-proxmox=" + s.root}, {"go", "build", "-mod=mod", "-o", out, "."},
 	} {
-		cmd := exec.CommandContext(s.t.Context(), command[0], command[1:]...) //nolint:gosec // G204: the test's own
+		cmd := exec.CommandContext(s.t.Context(), command[0], command[1:]...)
 		cmd.Dir = dir
 		output, err := cmd.CombinedOutput()
 		require.NoErrorf(s.t, err, "%v: %s", command, output)

@@ -142,7 +142,7 @@ func (l *lister) nodes() error {
 	for _, n := range l.cfg.Nodes {
 		text, err := machineconfig.Render(in, n.Name, secrets)
 		if err != nil {
-			return err //nolint:wrapcheck // names the node
+			return err
 		}
 		provider, err := configloader.NewFromBytes([]byte(text))
 		if err != nil {
@@ -222,7 +222,7 @@ func (l *lister) workloads() error {
 	}
 	extra, err := manifests.ExtraURLs(l.cfg)
 	if err != nil {
-		return err //nolint:wrapcheck // names the setting
+		return err
 	}
 	for _, u := range extra {
 		l.url(Node, u, "extra manifest")
@@ -278,7 +278,7 @@ func (l *lister) cilium(ctx context.Context) error {
 		fmt.Sprintf("chart %s %s, unless the Cilium CLI has it", *ch.Name, *ch.Version))
 	images, err := manifests.Input{Config: l.cfg, Charts: l.in.Charts}.CiliumJobImages(ctx)
 	if err != nil {
-		return err //nolint:wrapcheck // names the setting
+		return err
 	}
 	for _, i := range images {
 		l.image(i, "Cilium")

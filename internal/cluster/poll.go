@@ -34,7 +34,7 @@ const firstPause = 200 * time.Millisecond
 func Poll(ctx context.Context, longest time.Duration, check func(context.Context) (bool, error)) error {
 	pauses := wait.Backoff{Duration: min(firstPause, longest), Factor: 1.5, Cap: longest, Steps: math.MaxInt}
 
-	return pauses.DelayFunc().Until(ctx, true, true, check) //nolint:wrapcheck // the caller's own error
+	return pauses.DelayFunc().Until(ctx, true, true, check)
 }
 
 // Remember stores in last why a check did not succeed yet. An error that only says that the whole wait ended

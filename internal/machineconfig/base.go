@@ -20,7 +20,7 @@ import (
 func (r *builder) base() (*v1alpha1.Config, error) {
 	kubernetes, err := versions.ParseKubernetes(spec.Or(r.cfg.Kubernetes.Version, ""))
 	if err != nil {
-		return nil, err //nolint:wrapcheck // says everything
+		return nil, err
 	}
 	input, err := generate.NewInput(spec.Or(r.cfg.Cluster.Name, ""), r.cfg.Endpoint(), kubernetes.Bare(), r.options()...)
 	if err != nil {

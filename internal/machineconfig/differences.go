@@ -61,7 +61,7 @@ func Differences(applied, has []byte) ([]string, error) {
 func settings(data []byte) (values, shown map[string]string, err error) {
 	provider, err := configloader.NewFromBytes(data)
 	if err != nil {
-		return nil, nil, err //nolint:wrapcheck // the caller says which
+		return nil, nil, err
 	}
 	if values, err = flat(provider); err != nil {
 		return nil, nil, err
@@ -82,7 +82,7 @@ func settings(data []byte) (values, shown map[string]string, err error) {
 func flat(provider config.Provider) (map[string]string, error) {
 	data, err := provider.EncodeBytes(encoder.WithComments(encoder.CommentsDisabled))
 	if err != nil {
-		return nil, err //nolint:wrapcheck // the caller says which
+		return nil, err
 	}
 	values := map[string]string{}
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
@@ -91,7 +91,7 @@ func flat(provider config.Provider) (map[string]string, error) {
 		if err := decoder.Decode(&doc); errors.Is(err, io.EOF) {
 			return values, nil
 		} else if err != nil {
-			return nil, err //nolint:wrapcheck // the caller says which
+			return nil, err
 		}
 		prefix := ""
 		if kind, ok := doc["kind"].(string); ok {

@@ -34,11 +34,11 @@ type Manifest struct {
 // contract is the pinned contract, else the Talos version's own.
 func (in Input) contract() (versions.Contract, error) {
 	if in.Config.Talos.Contract != nil {
-		return versions.ParseContract(*in.Config.Talos.Contract) //nolint:wrapcheck // says everything
+		return versions.ParseContract(*in.Config.Talos.Contract)
 	}
 	talos, err := versions.ParseTalos(spec.Or(in.Config.Talos.Version, ""))
 	if err != nil {
-		return versions.Contract{}, err //nolint:wrapcheck // says everything
+		return versions.Contract{}, err
 	}
 
 	return talos.Contract(), nil

@@ -146,7 +146,7 @@ func legacyDevice(d spec.Device) (*v1alpha1.Device, error) {
 		device.DeviceAddresses = append(device.DeviceAddresses, prefix.String())
 	}
 	for _, route := range routes {
-		legacy := &v1alpha1.Route{RouteMetric: uint32(route.metric)} //nolint:gosec // positive
+		legacy := &v1alpha1.Route{RouteMetric: uint32(route.metric)}
 		if route.gateway.IsValid() {
 			legacy.RouteGateway = route.gateway.String()
 		}

@@ -90,14 +90,14 @@ func (r *builder) addLink(d spec.Device) error {
 		link.LinkAddresses = append(link.LinkAddresses, network.AddressConfig{AddressAddress: prefix})
 	}
 	if mtu := mtuOf(d); mtu > 0 {
-		link.LinkMTU = uint32(mtu) //nolint:gosec // within 1 and 65520
+		link.LinkMTU = uint32(mtu)
 	}
 	routes, err := routesOf(d)
 	if err != nil {
 		return err
 	}
 	for _, route := range routes {
-		doc := network.RouteConfig{RouteMetric: uint32(route.metric)} //nolint:gosec // positive
+		doc := network.RouteConfig{RouteMetric: uint32(route.metric)}
 		doc.RouteDestination = meta.Prefix{Prefix: route.destination}
 		doc.RouteGateway = meta.Addr{Addr: route.gateway}
 		link.LinkRoutes = append(link.LinkRoutes, doc)

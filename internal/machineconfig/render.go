@@ -71,7 +71,7 @@ func build(in Input, name string, b *secrets.Bundle) (config.Provider, error) {
 		return nil, err
 	}
 	if err := contract.Supported(); err != nil {
-		return nil, err //nolint:wrapcheck // says everything
+		return nil, err
 	}
 	r := &builder{in: in, cfg: in.Config, node: node, contract: contract, bundle: b}
 	base, err := r.base()

@@ -87,7 +87,7 @@ func (r *builder) addFiles() error {
 		}
 		r.machine.MachineFiles = append(r.machine.MachineFiles, &v1alpha1.MachineFile{
 			FileContent:     string(file.Content),
-			FilePermissions: v1alpha1.FileMode(mode), //nolint:gosec // 32 bits were read
+			FilePermissions: v1alpha1.FileMode(mode),
 			FilePath:        path,
 			FileOp:          spec.Or(file.Op, "create"),
 		})

@@ -93,7 +93,7 @@ func (l Lock) Keep(ch spec.Chart, digest string) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("keeping the charts' digests: %w", err)
 	}
-	if err := os.WriteFile(l.Path, append([]byte(lockHead), text...), 0o644); err != nil { //nolint:gosec // no secrets
+	if err := os.WriteFile(l.Path, append([]byte(lockHead), text...), 0o644); err != nil {
 		return false, fmt.Errorf("keeping the charts' digests: %w", err)
 	}
 

@@ -38,7 +38,7 @@ func (c *Client) Inspect(ctx context.Context, id int) (*Machine, error) {
 	}
 	at := slices.IndexFunc(all, func(v VM) bool { return v.ID == id })
 	if at < 0 {
-		return nil, nil //nolint:nilnil // there is none
+		return nil, nil
 	}
 	var config map[string]any
 	if err := c.call(ctx, http.MethodGet, all[at].path()+"/config", nil, &config); err != nil {

@@ -56,7 +56,7 @@ func (c *Client) Find(ctx context.Context, w Wanted) (*VM, error) {
 		}
 	}
 
-	return nil, nil //nolint:nilnil // there is none
+	return nil, nil
 }
 
 var macForm = regexp.MustCompile(`(?i)\b[0-9a-f]{2}(:[0-9a-f]{2}){5}\b`)

@@ -23,11 +23,11 @@ func CheckContractSupported(
 ) error {
 	api, err := access.Talos(ctx)
 	if err != nil {
-		return err //nolint:wrapcheck // says everything
+		return err
 	}
 	kubernetes, err := access.Kubernetes(ctx)
 	if err != nil {
-		return err //nolint:wrapcheck // says everything
+		return err
 	}
 	list, err := kubernetes.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -58,7 +58,7 @@ func checkContract(ctx context.Context, api cluster.Talos, m cluster.Member, con
 	}
 	// A version of Talos that cannot be read is somebody's own build.
 	if runs, err := versions.ParseTalos(text); err == nil {
-		return contract.UnderstoodBy(runs) //nolint:wrapcheck // says everything
+		return contract.UnderstoodBy(runs)
 	}
 
 	return nil

@@ -135,7 +135,7 @@ func cordon(ctx context.Context, api kubernetes.Interface, node string, on bool)
 	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%s}},"spec":{"unschedulable":%t}}`, cluster.DrainedAnnotation, mark, on)
 	_, err := api.CoreV1().Nodes().Patch(ctx, node, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
 
-	return err //nolint:wrapcheck // the callers name the node
+	return err
 }
 
 // podsOf returns the pods of a node that do not belong to the node itself.

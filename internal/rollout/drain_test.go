@@ -46,7 +46,7 @@ func withEvictions(refusals int, objects ...runtime.Object) (*fake.Clientset, fu
 		if action.GetSubresource() != "eviction" {
 			return false, nil, nil
 		}
-		object, _ := action.(kubetesting.CreateAction).GetObject().(metav1.Object) //nolint:forcetypeassert // it creates
+		object, _ := action.(kubetesting.CreateAction).GetObject().(metav1.Object)
 		mu.Lock()
 		defer mu.Unlock()
 		name := object.GetName()

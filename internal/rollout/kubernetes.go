@@ -53,7 +53,7 @@ var staticComponents = []cluster.Component{cluster.APIServer, cluster.Controller
 func (u KubernetesUpgrade) Run(ctx context.Context, to string) error {
 	wanted, err := versions.ParseKubernetes(to)
 	if err != nil {
-		return err //nolint:wrapcheck // says everything
+		return err
 	}
 	if err := u.run(ctx, wanted); err != nil {
 		return fmt.Errorf("upgrading Kubernetes of cluster %q to %s: %w", u.Cluster.Name, wanted, err)
@@ -236,7 +236,7 @@ func (u KubernetesUpgrade) checkNodeSkew(ctx context.Context, api cluster.Talos,
 	}
 	if runs, ok := taggedVersion(kubelet); ok && runs.Compare(wanted) < 0 {
 		if err := versions.KubeletSkew(wanted, runs); err != nil {
-			return err //nolint:wrapcheck // says everything
+			return err
 		}
 	}
 	if !m.ControlPlane {
@@ -247,7 +247,7 @@ func (u KubernetesUpgrade) checkNodeSkew(ctx context.Context, api cluster.Talos,
 		return err
 	}
 	if runs, ok := taggedVersion(server); ok {
-		return versions.KubernetesStep(runs, wanted) //nolint:wrapcheck // says where to go first
+		return versions.KubernetesStep(runs, wanted)
 	}
 
 	return nil

@@ -134,7 +134,7 @@ func (l *Lock) take(ctx context.Context, api kubernetes.Interface, stale bool) (
 
 func (l *Lock) sign(lease *coordinationv1.Lease) {
 	now := metav1.NowMicro()
-	seconds := int32(l.timeout / time.Second) //nolint:gosec // G115: a constant
+	seconds := int32(l.timeout / time.Second)
 	lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds, lease.Spec.RenewTime = &l.holder, &seconds, &now
 }
 

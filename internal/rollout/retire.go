@@ -209,7 +209,7 @@ func (r Retire) requestLeave(ctx context.Context, talos cluster.Talos, api kuber
 // none.
 func (r Retire) findMember(ctx context.Context, talos cluster.Talos, m cluster.Member) (*cluster.EtcdMember, error) {
 	if !m.ControlPlane {
-		return nil, nil //nolint:nilnil // workers are no members
+		return nil, nil
 	}
 	var errs []error
 	for _, plane := range r.Cluster.ControlPlanes() {
@@ -225,7 +225,7 @@ func (r Retire) findMember(ctx context.Context, talos cluster.Talos, m cluster.M
 			return &members[i], nil
 		}
 
-		return nil, nil //nolint:nilnil // it is no member
+		return nil, nil
 	}
 
 	return nil, fmt.Errorf("no control plane says who is in etcd: %w", errors.Join(errs...))
@@ -292,7 +292,7 @@ func nodeOf(ctx context.Context, api kubernetes.Interface, m cluster.Member) (*c
 	node, err := api.CoreV1().Nodes().Get(talosapi.WithRetry(ctx), m.Hostname, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, nil //nolint:nilnil // no Node, and no error
+		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("asking Kubernetes for the node: %w", err)
 	default:

@@ -78,7 +78,7 @@ func (s *Snapshots) write(ctx context.Context, api cluster.Talos, m cluster.Memb
 	defer cancel()
 	file, err := os.CreateTemp(s.Directory, ".partial-*") // mode 0600
 	if err != nil {
-		return err //nolint:wrapcheck // says everything
+		return err
 	}
 	defer os.Remove(file.Name()) //nolint:errcheck // gone when all went well
 	err = api.Snapshot(taking, m.Address, file)
@@ -93,14 +93,14 @@ func (s *Snapshots) write(ctx context.Context, api cluster.Talos, m cluster.Memb
 		return errors.New("it is empty")
 	}
 
-	return os.Rename(file.Name(), path) //nolint:wrapcheck // says everything
+	return os.Rename(file.Name(), path)
 }
 
 // prune removes the oldest snapshots beyond Keep: names end with the time they were taken.
 func (s *Snapshots) prune() error {
 	files, err := filepath.Glob(filepath.Join(s.Directory, "*"+snapshotSuffix))
 	if err != nil || s.Keep == 0 {
-		return err //nolint:wrapcheck // says everything
+		return err
 	}
 	own := slices.DeleteFunc(files, func(f string) bool { return !s.owns(filepath.Base(f)) })
 	slices.SortFunc(own, func(a, b string) int { return strings.Compare(stamp(a), stamp(b)) })

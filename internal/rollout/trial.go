@@ -25,7 +25,7 @@ const (
 )
 
 // harmless lists where configurations differ without an effect on what runs on the node.
-var harmless = []string{ //nolint:gochecknoglobals // a constant list
+var harmless = []string{
 	"machine.nodeLabels", "machine.nodeAnnotations", "machine.install", "cluster.extraManifests",
 	"cluster.extraManifestHeaders", "cluster.inlineManifests",
 }

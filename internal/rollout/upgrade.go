@@ -239,12 +239,12 @@ func (u Upgrade) runningImage(ctx context.Context, api cluster.Talos, m cluster.
 func checkTalosStep(from, to string) error {
 	running, err := versions.ParseTalos(from)
 	if err != nil {
-		return err //nolint:wrapcheck // says everything
+		return err
 	}
 	wanted, err := versions.ParseTalos(to)
 	if err != nil {
-		return err //nolint:wrapcheck // says everything
+		return err
 	}
 
-	return versions.TalosStep(running, wanted) //nolint:wrapcheck // says where to go first
+	return versions.TalosStep(running, wanted)
 }

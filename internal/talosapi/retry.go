@@ -33,14 +33,14 @@ func (t retryTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	for {
 		res, err := t.next.RoundTrip(req)
 		if !again || !unavailable(res, err) {
-			return res, err //nolint:wrapcheck // the caller's own
+			return res, err
 		}
 		timer := time.NewTimer(t.pause)
 		select {
 		case <-req.Context().Done():
 			timer.Stop()
 
-			return res, err //nolint:wrapcheck // what was met last says more than that the time is up
+			return res, err
 		case <-timer.C:
 		}
 		if res != nil {

@@ -40,7 +40,7 @@ func (a *answers) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 
-	return &http.Response{StatusCode: next.(int), Body: http.NoBody}, nil //nolint:forcetypeassert // the test's own
+	return &http.Response{StatusCode: next.(int), Body: http.NoBody}, nil
 }
 
 func TestAChangeIsRepeatedUntilSomebodyAnswers(t *testing.T) {
@@ -93,6 +93,6 @@ func TestAChangeIsNotRepeatedForEver(t *testing.T) {
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodDelete, "https://10.0.0.10:6443/", nil)
 	require.NoError(t, err)
-	_, err = retryTransport{next: &answers{left: []any{away}}, pause: time.Millisecond}.RoundTrip(req) //nolint:bodyclose // none
+	_, err = retryTransport{next: &answers{left: []any{away}}, pause: time.Millisecond}.RoundTrip(req)
 	require.ErrorIs(t, err, away)
 }

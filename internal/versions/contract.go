@@ -78,7 +78,7 @@ func Contracts() []Contract {
 
 // First returns the first release of the contract's minor version.
 func (c Contract) First() Talos {
-	return Talos{version: semver.New(uint64(c.Major), uint64(c.Minor), 0, "", "")} //nolint:gosec // small numbers
+	return Talos{version: semver.New(uint64(c.Major), uint64(c.Minor), 0, "", "")}
 }
 
 // Machinery returns the contract as the machinery knows it, which answers what forms it has.

@@ -45,7 +45,7 @@ func (t Talos) String() string { return "v" + t.version.String() }
 
 // Contract is the minor version whose configuration forms this version introduced.
 func (t Talos) Contract() Contract {
-	return Contract{Major: int(t.version.Major()), Minor: int(t.version.Minor())} //nolint:gosec // small numbers
+	return Contract{Major: int(t.version.Major()), Minor: int(t.version.Minor())}
 }
 
 // Compare is negative when t is older than other, zero when equal, positive when newer.

@@ -42,7 +42,7 @@ func talosRefusal(from, to Talos) error {
 		return err
 	}
 
-	return target.UpgradeableFrom(host) //nolint:wrapcheck // the caller names both versions
+	return target.UpgradeableFrom(host)
 }
 
 // nextTalos is the minor version nearest to the goal that from may step to.

@@ -125,5 +125,4 @@ func TestMachinesComeBeforeServices(t *testing.T) {
 	_, body, err := w.get(t, "http://git.example.com/")
 	require.NoError(t, err)
 	assert.Equal(t, "a machine at git.example.com", body)
-
 }

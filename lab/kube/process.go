@@ -138,7 +138,7 @@ func (p *process) during(ctx context.Context, f func(context.Context) error) err
 	go func() {
 		select {
 		case <-p.ended:
-			cancel(fmt.Errorf("the process ended: %v", p.err))
+			cancel(fmt.Errorf("the process ended: %w", p.err))
 		case <-ctx.Done():
 		}
 	}()

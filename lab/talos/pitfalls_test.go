@@ -179,7 +179,6 @@ func TestPitfallReplacedMachineWaitsInMaintenance(t *testing.T) {
 	b.awaitStage(vms[0], "maintenance")
 	_, err := c.client(vms[0]).Version(b.ctx)
 	require.Error(t, err, "its certificate is nobody's")
-
 }
 
 func TestPitfallFlagsWithoutTextAreLeftOut(t *testing.T) {

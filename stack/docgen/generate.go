@@ -89,10 +89,10 @@ func Write(root string) error {
 	}
 	for path, contents := range files {
 		full := filepath.Join(root, path)
-		if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil { //nolint:gosec // documentation
+		if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
 			return err
 		}
-		if err := os.WriteFile(full, contents, 0o644); err != nil { //nolint:gosec // documentation
+		if err := os.WriteFile(full, contents, 0o644); err != nil {
 			return err
 		}
 	}

@@ -59,7 +59,7 @@ func run(ctx context.Context, args []string) error {
 		return nil
 	}
 
-	return os.WriteFile(*svg, []byte(draw(rows)), 0o644) //nolint:gosec // a picture for everybody
+	return os.WriteFile(*svg, []byte(draw(rows)), 0o644)
 }
 
 // repository returns the folder with bin/, the one that has go.mod.

@@ -220,7 +220,7 @@ func (b *bench) lab(ctx context.Context, args ...string) (string, error) {
 	if args[0] == "exec" {
 		args = append(args[:5:5], append([]string{"--providers", "standin"}, args[5:]...)...)
 	}
-	cmd := exec.CommandContext(ctx, filepath.Join(b.root, "bin", "lab"), args...) //nolint:gosec // our own tool
+	cmd := exec.CommandContext(ctx, filepath.Join(b.root, "bin", "lab"), args...)
 	var stdout, stderr bytes.Buffer
 	cmd.Dir, cmd.Stdout, cmd.Stderr = b.dir, &stdout, &stderr
 	if err := cmd.Run(); err != nil {

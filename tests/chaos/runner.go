@@ -301,7 +301,7 @@ func (r *Runner) pulumi(ctx context.Context, args ...string) result {
 }
 
 func (r *Runner) run(ctx context.Context, args ...string) result {
-	cmd := exec.CommandContext(ctx, filepath.Join(r.Root, "bin", "lab"), args...) //nolint:gosec // our own tool
+	cmd := exec.CommandContext(ctx, filepath.Join(r.Root, "bin", "lab"), args...)
 	var stdout, stderr bytes.Buffer
 	cmd.Dir, cmd.Stdout, cmd.Stderr = filepath.Join(r.Dir, "project"), &stdout, &stderr
 	err := cmd.Run()

@@ -44,12 +44,12 @@ func givenAgeKey(given pulumi.StringInput) *AgeKey {
 			}
 
 			return of(identity), nil
-		}).(pulumi.StringOutput) //nolint:forcetypeassert // the function's type
+		}).(pulumi.StringOutput)
 	}
 	recipient := part(func(i *age.X25519Identity) string { return i.Recipient().String() })
 
 	return &AgeKey{
 		Identity:  part(func(i *age.X25519Identity) string { return i.String() }),
-		Recipient: pulumi.Unsecret(recipient).(pulumi.StringOutput), //nolint:forcetypeassert // Unsecret keeps the type
+		Recipient: pulumi.Unsecret(recipient).(pulumi.StringOutput),
 	}
 }

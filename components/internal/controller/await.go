@@ -37,11 +37,11 @@ func (b *builder) await(kubeconfig pulumi.StringInput, credentials []pulumi.Stri
 		}
 		api, err := kubeapply.OpenObjects(text)
 		if err != nil {
-			return err //nolint:wrapcheck // names the API
+			return err
 		}
 		limit := cluster.DefaultPollOptions(time.Duration(*b.g.Await))
 
-		return kubeapply.WaitFluxSync(b.ctx.Context(), api, b.followed(), limit, step.Report) //nolint:wrapcheck // names the object
+		return kubeapply.WaitFluxSync(b.ctx.Context(), api, b.followed(), limit, step.Report)
 	}
 	repository, kustomization := gitops.GitRepository(b.g).Spec, gitops.Kustomization(b.g).Spec
 	values := make([]any, 0, len(credentials))
@@ -50,7 +50,7 @@ func (b *builder) await(kubeconfig pulumi.StringInput, credentials []pulumi.Stri
 	}
 	settings := pulumi.All(values...).ApplyT(func(v []any) (string, error) {
 		return stash.Fingerprint(repository, kustomization, v)
-	}).(pulumi.StringOutput) //nolint:forcetypeassert // the function's type
+	}).(pulumi.StringOutput)
 	_, err := stash.RememberInputs(b.ctx, b.name+"-applied", pulumi.StringMap{"settings": kube.Secret(settings), "key": key},
 		stash.On[appliedState]{
 			Create: func(step hook.Step, _ appliedState) error { return wait(step) },

@@ -104,7 +104,7 @@ func start(ctx *pulumi.Context, a Args, opts []pulumi.ResourceOption) (*builder,
 	a.Settings.Provider = &a.Provider
 	settings := a.Credentials.Fill(a.Settings)
 	if err := gitops.Check(a.Name, a.ClusterName, settings, a.Charts.Dir != ""); err != nil {
-		return nil, err //nolint:wrapcheck // says everything
+		return nil, err
 	}
 	g := gitops.WithDefaults(a.ClusterName, settings)
 	values, err := gitops.Values(g)
@@ -202,7 +202,7 @@ func (b *builder) releaseHooks() (*pulumi.ResourceHookBinding, error) {
 			return err
 		}
 
-		return kubeapply.ForgetRelease( //nolint:wrapcheck // names the release
+		return kubeapply.ForgetRelease(
 			b.ctx.Context(), kubeconfig, namespace, name, cluster.DefaultPollOptions(releaseTimeout), step.Report)
 	})
 	if err != nil {
@@ -247,7 +247,7 @@ func (b *builder) sync(release pulumi.Resource) ([]pulumi.Resource, error) {
 func (b *builder) instance(release pulumi.Resource) ([]pulumi.Resource, error) {
 	wanted, err := gitops.FluxInstance(b.g)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // names the object
+		return nil, err
 	}
 	made, err := b.object("-instance", wanted, b.after(release))
 	if err != nil {

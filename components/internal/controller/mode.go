@@ -48,7 +48,7 @@ func RecordMode(
 				step.Warn(text)
 			}
 
-			return err //nolint:wrapcheck // names the setting
+			return err
 		},
 		Update: func(step hook.Step, was, now modeState) error {
 			if !was.installed().LosesOperator(now.installed()) {
@@ -72,7 +72,7 @@ const instanceTimeout = 5 * time.Minute
 func deleteInstance(step hook.Step, kubeconfig, namespace string) error {
 	api, err := kubeapply.OpenObjects(kubeconfig)
 	if err != nil {
-		return err //nolint:wrapcheck // names the API
+		return err
 	}
 	path := "/apis/" + gitops.FluxInstanceVersion + "/namespaces/" + namespace + "/fluxinstances/" + gitops.FluxInstanceName
 	limit := cluster.DefaultPollOptions(instanceTimeout)

@@ -53,7 +53,7 @@ type registration struct {
 func (b *builder) register(key pulumi.StringOutput) (pulumi.Resource, error) {
 	auth := b.g.Git.Auth
 	if auth == nil || auth.Register == nil || b.g.Git.URL == nil {
-		return nil, nil //nolint:nilnil // nothing to do, no error
+		return nil, nil
 	}
 	u, err := url.Parse(*b.g.Git.URL)
 	if err != nil {
@@ -85,7 +85,7 @@ func keyTitle(clusterName string, key pulumi.StringOutput) pulumi.StringOutput {
 		const shown = len("SHA256:") + 8
 
 		return "talos-proxmox " + clusterName + " " + ssh.FingerprintSHA256(public)[:shown], nil
-	}).(pulumi.StringOutput) //nolint:forcetypeassert // the function's type
+	}).(pulumi.StringOutput)
 }
 
 // defaultAPI is where a git host has its API; empty for GitHub's own, which the plugin knows.
@@ -184,7 +184,7 @@ func (r *registration) gitea() (pulumi.Resource, error) {
 		text, err := json.Marshal(map[string]any{"title": v[0], "key": v[1], "read_only": true})
 
 		return string(text), err
-	}).(pulumi.StringOutput) //nolint:forcetypeassert // the function's type
+	}).(pulumi.StringOutput)
 
 	return r.resource("command:local:Command", CommandProviderVersion, pulumi.Map{
 		"create": pulumi.String(giteaCreate), "update": pulumi.String(giteaUpdate), "delete": pulumi.String(giteaDelete),

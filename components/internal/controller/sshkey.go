@@ -28,7 +28,7 @@ func deployKey(ctx *pulumi.Context, name string, given pulumi.StringInput, opts 
 		public := private.ApplyT(publicKeyOf)
 
 		return sshKey{
-			private: private, public: pulumi.Unsecret(public).(pulumi.StringOutput), //nolint:forcetypeassert // the function's type
+			private: private, public: pulumi.Unsecret(public).(pulumi.StringOutput),
 		}, nil
 	}
 	private, public, err := generateSSHKey()

@@ -40,5 +40,5 @@ func NewProvider(
 
 // Secret marks a text as secret.
 func Secret(text pulumi.StringInput) pulumi.StringOutput {
-	return pulumi.ToSecret(text.ToStringOutput()).(pulumi.StringOutput) //nolint:forcetypeassert // ToSecret keeps the type
+	return pulumi.ToSecret(text.ToStringOutput()).(pulumi.StringOutput)
 }

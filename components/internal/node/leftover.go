@@ -88,12 +88,12 @@ func (a Args) clearLeftover(s hook.Step) error {
 	}
 	client, err := proxmox.New(access)
 	if err != nil {
-		return err //nolint:wrapcheck // the caller names the node
+		return err
 	}
 	wanted := wantedVM(node)
 	address := node.Address().String()
 
-	return proxmox.Leftover{ //nolint:wrapcheck // the caller names the node
+	return proxmox.Leftover{
 		Client: client, Timeout: leftoverLimit, Interval: time.Second, Report: s.Report,
 		Blank: func(ctx context.Context) error {
 			calling, cancel := context.WithTimeout(ctx, 5*time.Second)
@@ -126,8 +126,8 @@ func (a API) Reboot(ctx context.Context, n spec.NamedNode) error {
 	}
 	client, err := proxmox.New(access)
 	if err != nil {
-		return err //nolint:wrapcheck // says everything
+		return err
 	}
 
-	return client.Reboot(ctx, wantedVM(n)) //nolint:wrapcheck // names the VM
+	return client.Reboot(ctx, wantedVM(n))
 }

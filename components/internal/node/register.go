@@ -62,7 +62,7 @@ func Register(ctx *pulumi.Context, a Args) (*vm.VirtualMachine, error) {
 	args := vmargs.VM(a.Node, vmargs.Disks(a.Node, kept), vmargs.Passthrough(a.Node, mapped))
 	made, err := vm.NewVirtualMachine(ctx, a.Name+"-vm", args, opts...)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // the caller names the node
+		return nil, err
 	}
 	if settings := vmargs.HA(a.Node, made.VmId); settings != nil {
 		_, err = ha.NewHAResource(ctx, a.Name+"-ha", settings, pulumi.Parent(a.Parent),

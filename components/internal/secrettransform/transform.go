@@ -66,7 +66,7 @@ func (w wrapper) value(v reflect.Value) (reflect.Value, bool) {
 	if _, isOutput := v.Interface().(pulumi.Output); isOutput {
 		return v, false
 	}
-	switch v.Kind() { //nolint:exhaustive // other kinds hold no text
+	switch v.Kind() {
 	case reflect.String:
 		return w.text(v.String(), v)
 	case reflect.Pointer:
@@ -90,7 +90,7 @@ func (w wrapper) text(text string, v reflect.Value) (reflect.Value, bool) {
 
 	secret := pulumi.ToSecret(pulumi.String(text).ToStringOutput())
 
-	return reflect.ValueOf(secret.(pulumi.StringOutput)), true //nolint:forcetypeassert // ToSecret keeps the type
+	return reflect.ValueOf(secret.(pulumi.StringOutput)), true
 }
 
 func (w wrapper) pointer(v reflect.Value) (reflect.Value, bool) {

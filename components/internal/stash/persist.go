@@ -24,7 +24,7 @@ func (p *Persisted) Value(key string) pulumi.StringOutput {
 
 // Public returns one of them that need not be secret.
 func (p *Persisted) Public(key string) pulumi.StringOutput {
-	return pulumi.Unsecret(p.Value(key)).(pulumi.StringOutput) //nolint:forcetypeassert // Unsecret keeps the type
+	return pulumi.Unsecret(p.Value(key)).(pulumi.StringOutput)
 }
 
 // Persist stores freshly generated secrets when the resource is created; later runs return the stored ones.
@@ -53,8 +53,8 @@ func Persist(
 		}
 
 		return values, nil
-	}).(pulumi.StringMapOutput) //nolint:forcetypeassert // the function's type
-	secret := pulumi.ToSecret(values).(pulumi.StringMapOutput) //nolint:forcetypeassert // ToSecret keeps the type
+	}).(pulumi.StringMapOutput)
+	secret := pulumi.ToSecret(values).(pulumi.StringMapOutput)
 
 	return &Persisted{Resource: made, values: secret}, nil
 }

@@ -167,12 +167,12 @@ func withoutMarks(v resource.PropertyValue) resource.PropertyValue {
 func plainValue(v any) (any, error) {
 	text, err := json.Marshal(v)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // the caller names the value
+		return nil, err
 	}
 	var plain any
 	err = json.Unmarshal(text, &plain)
 
-	return plain, err //nolint:wrapcheck // the caller names the value
+	return plain, err
 }
 
 // Fingerprint returns a short text that changes whenever one of the values does. It may be shown: of secrets

@@ -24,7 +24,7 @@ func applyHooks(s *Session, m cluster.Member) (*pulumi.ResourceHookBinding, erro
 			return err
 		}
 
-		return turn.Before(ctx, d, m, configurationIn(args.NewInputs)) //nolint:wrapcheck // names the node
+		return turn.Before(ctx, d, m, configurationIn(args.NewInputs))
 	})
 	if err != nil {
 		return nil, err
@@ -35,7 +35,7 @@ func applyHooks(s *Session, m cluster.Member) (*pulumi.ResourceHookBinding, erro
 			return err
 		}
 
-		return turn.After(ctx, d, m) //nolint:wrapcheck // names the node
+		return turn.After(ctx, d, m)
 	})
 	if err != nil {
 		return nil, err
@@ -53,7 +53,7 @@ func applyHooks(s *Session, m cluster.Member) (*pulumi.ResourceHookBinding, erro
 			return err
 		}
 
-		return rollout.Heal(ctx, checker, m) //nolint:wrapcheck // names the node
+		return rollout.Heal(ctx, checker, m)
 	})
 	if err != nil {
 		return nil, err

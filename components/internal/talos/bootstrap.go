@@ -36,7 +36,7 @@ func bootstrap(b *Build, applies map[string]*machine.ConfigurationApply) (pulumi
 				b.bootstrapped.set()
 			}
 
-			return err //nolint:wrapcheck // names the node
+			return err
 		},
 	}, pulumi.Parent(b.Parent), pulumi.DependsOn([]pulumi.Resource{applies[first.Name]}))
 }

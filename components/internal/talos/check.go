@@ -42,7 +42,7 @@ func Check(ctx context.Context, r Request) (*Checked, error) {
 	var problems check.List
 	rules.Check(r.Config, &problems)
 	if err := problems.Err("cluster " + r.Name); err != nil {
-		return nil, err //nolint:wrapcheck // says everything
+		return nil, err
 	}
 
 	day, list, err := dayZero(ctx, manifests.Input{Config: r.Config, Charts: r.Charts, ReadFile: r.ReadFile})
@@ -60,7 +60,7 @@ func Check(ctx context.Context, r Request) (*Checked, error) {
 	}
 	machineconfig.Check(c.Input, &problems)
 
-	return c, problems.Err("cluster " + r.Name) //nolint:wrapcheck // says everything
+	return c, problems.Err("cluster " + r.Name)
 }
 
 // installers returns each node's installer image, by name: that of the schematic which it boots, since any

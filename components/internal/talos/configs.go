@@ -95,7 +95,7 @@ func render(b *Build, manifests pulumi.Output, node string) pulumi.StringOutput 
 		own.Config.Talos.Contract = &contract
 		config, err := machineconfig.Render(own, node, bundle)
 		if err != nil {
-			return "", err //nolint:wrapcheck // names the node
+			return "", err
 		}
 		b.configs.Store(node, config)
 		if directory != "" {
@@ -103,7 +103,7 @@ func render(b *Build, manifests pulumi.Output, node string) pulumi.StringOutput 
 		}
 
 		return config, err
-	}).(pulumi.StringOutput) //nolint:forcetypeassert // the function's type
+	}).(pulumi.StringOutput)
 
 	return secretString(rendered)
 }
@@ -113,7 +113,7 @@ func render(b *Build, manifests pulumi.Output, node string) pulumi.StringOutput 
 func fingerprintOf(config pulumi.StringOutput) pulumi.StringOutput {
 	sum := config.ApplyT(func(text string) (string, error) { return stash.Fingerprint(text) })
 
-	return pulumi.Unsecret(sum).(pulumi.StringOutput) //nolint:forcetypeassert // Unsecret keeps the type
+	return pulumi.Unsecret(sum).(pulumi.StringOutput)
 }
 
 // applyConfiguration applies one node's configuration when its machine is there, and again when the machine
@@ -139,7 +139,6 @@ func applyConfiguration(
 	}
 	opts = append(opts, pulumi.DependsOn(after))
 
-	//nolint:wrapcheck // the caller names the node
 	return machine.NewConfigurationApply(b.Ctx, b.Name+"-"+n.Name, &machine.ConfigurationApplyArgs{
 		ClientConfiguration:       clientConfiguration(b.Secrets),
 		MachineConfigurationInput: config,

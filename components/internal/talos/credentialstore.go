@@ -97,7 +97,7 @@ func runStore(ctx context.Context, command []string, secret string) error {
 	working, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	var said bytes.Buffer
-	cmd := exec.CommandContext(working, command[0], command[1:]...) //nolint:gosec // the user's own command
+	cmd := exec.CommandContext(working, command[0], command[1:]...)
 	cmd.Stdin, cmd.Stderr = strings.NewReader(secret), &said
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool {
 		return strings.HasPrefix(v, "PULUMI_") || strings.HasPrefix(v, "PROXMOX_VE_") || strings.HasPrefix(v, "TALOS_PROXMOX_GIT_TOKEN=")
@@ -110,7 +110,7 @@ func runStore(ctx context.Context, command []string, secret string) error {
 	case working.Err() != nil && ctx.Err() == nil:
 		return fmt.Errorf("it did not end within %s", storeTimeout)
 	case said.Len() == 0:
-		return err //nolint:wrapcheck // the caller names the command
+		return err
 	default:
 		return fmt.Errorf("%w: %s", err, withoutSecret(said.String(), secret))
 	}

@@ -27,13 +27,13 @@ func dayZero(ctx context.Context, in manifests.Input) (manifests.Input, []machin
 	if in.Config.UsesCilium() {
 		made, err := manifests.NewCertificates(spec.Or(in.Config.Cluster.Name, ""), time.Now())
 		if err != nil {
-			return in, nil, err //nolint:wrapcheck // says everything
+			return in, nil, err
 		}
 		in.Certificates = &made
 	}
 	list, err := manifests.DayZero(ctx, in)
 
-	return in, list, err //nolint:wrapcheck // names the setting
+	return in, list, err
 }
 
 // persistedManifests returns the manifests with the certificates that were made at creation, so that every
@@ -60,6 +60,6 @@ func persistedManifests(b *Build) (pulumi.Output, error) {
 		own := in
 		own.Certificates = &certificates
 
-		return manifests.DayZero(b.Ctx.Context(), own) //nolint:wrapcheck // names the setting
+		return manifests.DayZero(b.Ctx.Context(), own)
 	}), nil
 }

@@ -44,7 +44,7 @@ func openKubeconfig(b *Build, before []pulumi.Resource, ready pulumi.CustomResou
 		}
 
 		return kubeconfig, writePrivate(file, kubeconfig)
-	}).(pulumi.StringOutput) //nolint:forcetypeassert // the function's type
+	}).(pulumi.StringOutput)
 
 	return secretString(opened), nil
 }

@@ -99,7 +99,7 @@ func upgradeKubernetes(b *Build, step hook.Step) error {
 	cluster := b.Cluster
 	cluster.Leaving = true
 
-	return rollout.KubernetesUpgrade{ //nolint:wrapcheck // names the cluster
+	return rollout.KubernetesUpgrade{
 		Access: remote, Cluster: cluster, Gate: b.Gate, Poll: pollOptions(b.Config.Lifecycle.UpgradeTimeout),
 		Report: step.Report, Snapshots: snapshotsOf(b.Session, remote), Metrics: remote.Metrics,
 		Bootstrapped: b.wasBootstrapped, Force: b.Config.Lifecycle.Force,

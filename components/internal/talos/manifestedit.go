@@ -98,7 +98,7 @@ type dayZeroObjects struct {
 func (l *dayZeroObjects) set(list []machineconfig.Manifest, urls []string, key []byte) (map[string]string, error) {
 	all, err := manifests.Objects(list)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // names the manifest
+		return nil, err
 	}
 	digests := make(map[string]string, len(all)+len(urls))
 	for _, url := range urls {

@@ -38,7 +38,7 @@ func registerManifests(
 		}
 
 		return objects.set(all, urls, []byte(bundle.Cluster.Secret))
-	})).(pulumi.StringMapOutput) //nolint:forcetypeassert // the function's type
+	})).(pulumi.StringMapOutput)
 	made, err := stash.RememberInputs(b.Ctx, b.Name+"-manifests", digests, stash.On[map[string]string]{
 		Plan: func(step hook.Step, was, now map[string]string) error {
 			if !b.Ctx.DryRun() {
@@ -59,7 +59,7 @@ func registerManifests(
 	}
 	all := digests.ApplyT(func(plain map[string]string) (string, error) { return stash.Fingerprint(plain) })
 
-	return made, all.(pulumi.StringOutput), nil //nolint:forcetypeassert // the function's type
+	return made, all.(pulumi.StringOutput), nil
 }
 
 // editObjects brings the cluster's objects in line, as soon as the Kubernetes API serves.

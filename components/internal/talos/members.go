@@ -47,7 +47,7 @@ func registerMembers(b *Build, before []pulumi.Resource) (pulumi.Resource, error
 			}
 			for _, hostname := range renamed {
 				if err := rollout.DeleteNode(b.Ctx.Context(), remote, hostname, pollOptions(b.Config.Lifecycle.ReadyTimeout), step.Report); err != nil {
-					return err //nolint:wrapcheck // names the node
+					return err
 				}
 			}
 			if len(leaving) == 0 {

@@ -15,8 +15,8 @@ func writePrivate(path, content string) error {
 	if path == "" {
 		return nil
 	}
-	if old, err := os.ReadFile(path); err == nil && string(old) == content { //nolint:gosec // the user's own path
-		return os.Chmod(path, 0o600) //nolint:wrapcheck // names the file
+	if old, err := os.ReadFile(path); err == nil && string(old) == content {
+		return os.Chmod(path, 0o600)
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
@@ -29,7 +29,7 @@ func writePrivate(path, content string) error {
 	}
 	defer os.Remove(part.Name()) //nolint:errcheck // gone after the rename
 	if _, err := part.WriteString(content); err != nil {
-		part.Close() //nolint:errcheck,gosec // the first error counts
+		part.Close() //nolint:errcheck // the first error counts
 
 		return fmt.Errorf("writing %s: %w", path, err)
 	}

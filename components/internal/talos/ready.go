@@ -87,7 +87,7 @@ func mustBeHealthy(b *Build, fingerprints pulumi.StringMap, objects pulumi.Strin
 func fingerprintOfMap(inputs pulumi.Map) pulumi.StringOutput {
 	return inputs.ToMapOutput().ApplyT(func(plain map[string]any) (string, error) {
 		return stash.Fingerprint(plain)
-	}).(pulumi.StringOutput) //nolint:forcetypeassert // the function's type
+	}).(pulumi.StringOutput)
 }
 
 // waitReady polls until the cluster is healthy.

@@ -59,7 +59,7 @@ func retireReplaced(s *Session, step hook.Step, leaving []cluster.Member) error 
 	}
 	serving, err := checker.Serving(s.Ctx.Context())
 	if err != nil {
-		return err //nolint:wrapcheck // says everything
+		return err
 	}
 	if !serving {
 		return fmt.Errorf("no control plane of cluster %q serves etcd, so that %s cannot leave it\n  when its machine is to go "+
@@ -83,7 +83,7 @@ func retire(
 	working, cancel := context.WithTimeout(s.Ctx.Context(), time.Duration(steps)*limit.Timeout)
 	defer cancel()
 
-	return rollout.Retire{ //nolint:wrapcheck // names the nodes
+	return rollout.Retire{
 		Access: access, Cluster: cluster, Gate: s.Gate, Drain: drainOf(l),
 		Poll: limit, Force: l.Force, Report: step.Report,
 	}.Run(working, leaving)

@@ -61,12 +61,12 @@ func generateSecrets(s *Session, opts ...pulumi.ResourceOption) (*Secrets, error
 	if err != nil {
 		return nil, fmt.Errorf("registering the secrets of cluster %q: %w", s.Name, err)
 	}
-	client := pulumi.ToSecret(r.ClientConfiguration).(machine.ClientConfigurationOutput) //nolint:forcetypeassert // ToSecret keeps the type
+	client := pulumi.ToSecret(r.ClientConfiguration).(machine.ClientConfigurationOutput)
 
 	return &Secrets{
 		Resource: r,
 		Bundle: pulumi.ToSecret(r.MachineSecrets.ApplyT(func(m machine.MachineSecrets) (*secrets.Bundle, error) {
-			return secretsOf(m).Bundle() //nolint:wrapcheck // says everything
+			return secretsOf(m).Bundle()
 		})),
 		CA: client.CaCertificate(), Certificate: client.ClientCertificate(), Key: client.ClientKey(),
 		Contract: pinnedContract(s.Config, r.TalosVersion),
@@ -88,7 +88,7 @@ func pinnedContract(cfg spec.Config, stored pulumi.StringOutput) pulumi.StringOu
 		}
 
 		return versions.MinorOf(text)
-	}).(pulumi.StringOutput) //nolint:forcetypeassert // the function's type
+	}).(pulumi.StringOutput)
 }
 
 // secretsOf returns the provider's secrets without its SDK.
@@ -159,12 +159,12 @@ func talosconfig(s *Session, made *Secrets) pulumi.StringOutput {
 		}
 		text, err := machineconfig.Talosconfig(s.Config, client)
 		if err != nil {
-			return "", err //nolint:wrapcheck // says everything
+			return "", err
 		}
 		s.APIs.talosconfig.Set(text)
 
 		return text, writePrivate(file, text)
-	}).(pulumi.StringOutput) //nolint:forcetypeassert // the function's type
+	}).(pulumi.StringOutput)
 
 	return secretString(config)
 }
@@ -179,5 +179,5 @@ func fileAtUp(s *Session, path *string) string {
 }
 
 func secretString(text pulumi.StringOutput) pulumi.StringOutput {
-	return pulumi.ToSecret(text).(pulumi.StringOutput) //nolint:forcetypeassert // ToSecret keeps the type
+	return pulumi.ToSecret(text).(pulumi.StringOutput)
 }

@@ -93,7 +93,7 @@ func registerUpgrade(
 			return err
 		}
 
-		return rollout.Upgrade{ //nolint:wrapcheck // names the node
+		return rollout.Upgrade{
 			Access: remote, Cluster: b.Cluster, Gate: b.Gate, Drain: drainOf(b.Config.Lifecycle),
 			Poll: pollOptions(b.Config.Lifecycle.UpgradeTimeout), Report: step.Report,
 			Snapshots: snapshotsOf(b.Session, remote),

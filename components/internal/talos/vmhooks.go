@@ -78,12 +78,12 @@ func enterGate(s *Session, step hook.Step, m cluster.Member, reboot *rollout.Reb
 		return err
 	}
 	if serving, err := d.Checker.Serving(s.Ctx.Context()); err != nil || !serving {
-		return err //nolint:wrapcheck // says everything
+		return err
 	}
 
 	step.Report("waiting for its turn at the gate")
 
-	return reboot.Enter(s.Ctx.Context(), d, m) //nolint:wrapcheck // names the node
+	return reboot.Enter(s.Ctx.Context(), d, m)
 }
 
 // leaveGate waits for the node that the provider rebooted. After a run that failed between an edit and its reboot
@@ -98,7 +98,6 @@ func leaveGate(s *Session, step hook.Step, m cluster.Member, reboot *rollout.Reb
 	}
 	at := slices.IndexFunc(s.Config.Nodes, func(n spec.NamedNode) bool { return n.Name == m.Name })
 
-	//nolint:wrapcheck // names the node
 	return reboot.Leave(s.Ctx.Context(), d, m, func(ctx context.Context) error {
 		return s.Proxmox.Reboot(ctx, s.Config.Nodes[at])
 	})
@@ -132,13 +131,13 @@ func enterToMove(s *Session, step hook.Step, m cluster.Member) error {
 		return err
 	}
 	if serving, err := checker.Serving(s.Ctx.Context()); err != nil || !serving {
-		return err //nolint:wrapcheck // says everything
+		return err
 	}
 	// Each of the others may take its turn first: to go, and to be well again.
 	waiting, cancel := context.WithTimeout(s.Ctx.Context(), time.Duration(len(checker.Cluster.Members))*2*checker.Poll.Timeout)
 	defer cancel()
 
-	return s.Gate.Enter(waiting, m, checker.Before(m)) //nolint:wrapcheck // names the node
+	return s.Gate.Enter(waiting, m, checker.Before(m))
 }
 
 // leaveMoved waits until the cluster is well with the node on its new host.
@@ -148,7 +147,7 @@ func leaveMoved(s *Session, step hook.Step, m cluster.Member) error {
 		return err
 	}
 
-	return s.Gate.Leave(s.Ctx.Context(), m, checker.After()) //nolint:wrapcheck // names the node
+	return s.Gate.Leave(s.Ctx.Context(), m, checker.After())
 }
 
 // disruption returns what it takes to lead a node of the cluster through the gate.

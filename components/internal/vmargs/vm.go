@@ -258,5 +258,5 @@ func MachineID(v *vm.VirtualMachine) pulumi.StringOutput {
 		}
 
 		return spec.Or(s.Uuid, "")
-	}).(pulumi.StringOutput) //nolint:forcetypeassert // the function's type
+	}).(pulumi.StringOutput)
 }

@@ -346,7 +346,7 @@ func Healthy(d cluster.Cluster, objects ...runtime.Object) *Fake {
 		c.Nodes[m.Address] = n
 		objects = append(objects, KubernetesNode(m, corev1.ConditionTrue))
 	}
-	count := int32(len(d.Members)) //nolint:gosec // a handful
+	count := int32(len(d.Members))
 	two := int32(2)
 	objects = append(objects,
 		&appsv1.DaemonSet{

@@ -26,9 +26,6 @@ const (
 	apiPort      = 6443
 	kubeletRetry = 5 * time.Second
 	staticPods   = 10 * time.Second
-
-	labelControlPlane = "node-role.kubernetes.io/control-plane"
-	labelExcludeLB    = "node.kubernetes.io/exclude-from-external-load-balancers"
 )
 
 var errRestarting = errors.New("kube-apiserver is not ready")

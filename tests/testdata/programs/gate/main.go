@@ -119,7 +119,7 @@ func hooks(
 	ctx *pulumi.Context, secrets *components.TalosSecrets, node, mode string, i int,
 ) (*pulumi.ResourceHookBinding, error) {
 	if mode == "open" {
-		return nil, nil //nolint:nilnil // no hooks
+		return nil, nil
 	}
 	guard, err := secrets.VMHooks(node)
 	if err != nil || i != 0 || mode == "guarded" || mode == "hurried" {
