@@ -29,7 +29,7 @@ func releaseType() *bridge.Type {
 		"keyring": text, "lint": flag, "manifest": open, "maxHistory": number, "name": text, "namespace": text,
 		"postrender": text, "recreatePods": flag, "renderSubchartNotes": flag, "replace": flag,
 		"repositoryOpts": opts, "resetValues": flag, "resourceNames": open, "reuseValues": flag, "skipAwait": flag,
-		"skipCrds": flag, "timeout": number,
+		"skipCrds": flag, "takeOwnership": flag, "timeout": number,
 		"valueYamlFiles": {Kind: bridge.List, Elem: &bridge.Type{Kind: bridge.Any}},
 		"values":         open, "verify": flag, "version": text, "waitForJobs": flag,
 	})
