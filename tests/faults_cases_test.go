@@ -26,7 +26,7 @@ var (
 		name: "no return from a reboot", what: "a node does not return from its reboot", doing: moreMemory,
 		faults: []string{"no-return node=ctrl-00"}, edits: memory("ctrl-00: {role", "3072"),
 		says: []string{
-			"after node ctrl-00 (10.200.5.1) was down", `check "the Talos API answers on every node" fails on node ctrl-00`,
+			"after node ctrl-00 (10.200.5.1) was down: it is not back after 45s",
 			"look at: the console of ctrl-00; is it powered on, is 10.200.5.1 its address",
 		},
 	}

@@ -145,7 +145,7 @@ func TestSnapshotBringsAClusterBack(t *testing.T) {
 	lost := s.try("pulumi", "up", "--stack", "small", "--config-file", impatient, "--yes", "--skip-preview", "--non-interactive",
 		"--replace", s.urn("small", "small-cp-1-vm"))
 	assert.NotZero(t, lost.code, "etcd is gone with the machine")
-	assert.Contains(t, lost.all(), `service "etcd" not in expected state`)
+	assert.Contains(t, lost.all(), "services: etcd not running")
 
 	started := time.Now()
 	restored := s.must(tpx, "restore", "small", "--snapshot", files[0])

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/cluster"
+	"github.com/talos-proxmox/talos-proxmox/internal/health"
 )
 
 // Disruption holds what it takes to lead a node through the gate.
@@ -141,8 +142,7 @@ func (r *Reboot) waitRebooted(
 		return false, reboot(ctx)
 	})
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		return fmt.Errorf("it is not back after %s: %w\n  look at: the console of %s; talosctl -n %s dmesg",
-			checker.Poll.Timeout, last, m.Name, m.Address)
+		return fmt.Errorf("it is not back after %s: %w\n  look at: %s", checker.Poll.Timeout, last, health.UnreachableHint(m))
 	}
 
 	return err
