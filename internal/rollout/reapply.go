@@ -44,6 +44,9 @@ func (f ConfigReapplier) Watch(ctx context.Context) {
 		case <-tick.C:
 		}
 		for _, m := range f.Members {
+			if ctx.Err() != nil {
+				return // it ended while the tick was taken
+			}
 			f.check(ctx, m)
 		}
 	}
