@@ -44,9 +44,6 @@ func (r *Runner) byHandStep(ctx context.Context, step Step) error {
 	if !there {
 		return nil
 	}
-	if !slices.Contains(r.byHand, node) {
-		r.byHand = append(r.byHand, node)
-	}
 
 	return r.onVM(ctx, what, VMID(node))
 }

@@ -68,8 +68,6 @@ type Observation struct {
 	StateBefore, StateAfter []Resource
 	// Wanted is what the stack file says.
 	Wanted Model
-	// ByHand names nodes whose VM somebody stopped, reset or deleted by hand since they last served.
-	ByHand []string
 }
 
 // full reports whether the command looks at the whole stack.

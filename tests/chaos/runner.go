@@ -29,10 +29,9 @@ type Runner struct {
 	// Log gets a line for every command.
 	Log func(format string, args ...any)
 
-	model  Model
-	file   string
-	hand   *proxmox
-	byHand []string
+	model Model
+	file  string
+	hand  *proxmox
 }
 
 // result is how a command ended.
@@ -90,7 +89,7 @@ func (r *Runner) prepare(script Script) error {
 			return err
 		}
 	}
-	r.model, r.file, r.hand, r.byHand = NewModel(script.Nodes), filepath.Join(project, "chaos.yaml"), nil, nil
+	r.model, r.file, r.hand = NewModel(script.Nodes), filepath.Join(project, "chaos.yaml"), nil
 
 	return r.write()
 }
@@ -121,7 +120,7 @@ func (r *Runner) step(ctx context.Context, step Step) ([]string, error) {
 
 // command runs Pulumi and judges what came of it.
 func (r *Runner) command(ctx context.Context, step Step) ([]string, error) {
-	o := Observation{Command: step, Wanted: r.model, ByHand: slices.Clone(r.byHand)}
+	o := Observation{Command: step, Wanted: r.model}
 	var err error
 	if o.Before, o.StateBefore, err = r.look(ctx); err != nil {
 		return nil, err
@@ -157,9 +156,6 @@ func (r *Runner) command(ctx context.Context, step Step) ([]string, error) {
 	}
 	if o.Events, err = r.trace(ctx); err != nil {
 		return nil, err
-	}
-	if o.Exit == 0 && step.Has("--refresh") {
-		r.byHand = nil
 	}
 
 	return Judge(o), nil

@@ -48,7 +48,7 @@ func (s Step) Value(key string) string {
 	return ""
 }
 
-// Script is what a run does, in order. Its first step is "cluster", with the nodes that it starts with.
+// Script tells what a run does, in order.
 type Script struct {
 	// Nodes that the cluster starts with, "cp-1" or "worker-4".
 	Nodes []string
