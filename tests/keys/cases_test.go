@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-package main
+package keys_test
 
 // keyCases are the keys of a cluster whose effect their type does not say how to show.
 var keyCases = map[string]keyCase{

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-package main
+package keys_test
 
 // dayCases are the keys of the pod network, of the manifests at day 0 and of GitOps whose effect
 // their type does not say how to show.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-package main
+package keys_test
 
 import (
 	"context"
@@ -74,7 +74,7 @@ func newRunner(t *testing.T) *runner {
 	require.NoError(t, err)
 	identity, err := age.GenerateX25519Identity()
 	require.NoError(t, err)
-	r := &runner{charts: components.NewChartCache(t.TempDir(), projectDir(), anyChart), made: map[string]string{
+	r := &runner{charts: components.NewChartCache(t.TempDir(), ".", anyChart), made: map[string]string{
 		"@AGE": identity.String(), "@OTHERKEY": string(bundle.Certs.OS.Key),
 		"@CERT": string(bundle.Certs.OS.Crt), "@SSHKEY": string(pem.EncodeToMemory(block)), "@BUNDLE": string(adopted),
 	}}
@@ -122,7 +122,6 @@ func (r *runner) outcome(t *testing.T, s map[string]any) outcome {
 	if err != nil {
 		return outcome{err: err}
 	}
-	loaded.SecureValues = nil
 
 	found := outcome{resources: map[string]string{}}
 	var mu sync.Mutex
@@ -135,7 +134,11 @@ func (r *runner) outcome(t *testing.T, s map[string]any) outcome {
 
 		return args.Name + "-id", state
 	}}
-	found.err = recorder.Run(false, func(ctx *pulumi.Context) error { return run(ctx, loaded, r.charts) })
+	found.err = recorder.Run(false, func(ctx *pulumi.Context) error { 
+		_, err := components.NewCluster(ctx, "cluster", &components.ClusterArgs{Config: loaded.Config, Charts: &r.charts})
+
+		return err
+	})
 	_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && !entry.IsDir() {
 			found.resources["file "+strings.TrimPrefix(path, dir)] = "written"

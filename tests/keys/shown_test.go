@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-package main
+package keys_test
 
 import (
 	"context"
@@ -73,7 +73,7 @@ func showAllowReplace(t *testing.T) {
 func showInHooks(field string) func(*testing.T) {
 	return func(t *testing.T) {
 		t.Helper()
-		files, err := filepath.Glob("components/internal/*/*.go")
+		files, err := filepath.Glob("../../components/internal/*/*.go")
 		require.NoError(t, err)
 		reads := regexp.MustCompile(`(Lifecycle|\bl)\.` + field + `\b`)
 		assert.True(t, slices.ContainsFunc(files, func(file string) bool {
