@@ -182,7 +182,8 @@ func (b *clusterBuild) registerNodes(images map[string]*TalosImage, secrets *Tal
 			Cluster: b.cfg.Cluster, Node: n, Image: b.cfg.Image(n), ImageFileID: file,
 			Proxmox: b.cfg.Proxmox, ProxmoxAPIToken: b.args.ProxmoxAPIToken, ProxmoxPassword: b.args.ProxmoxPassword,
 			Lifecycle: b.cfg.Lifecycle, record: record,
-		}, b.child(b.providers, pulumi.DependsOn([]pulumi.Resource{secrets}), pulumi.ResourceHooks(hooks))...)
+			// Not on the component: which of its children the SDK finds then depends on how far their registration is.
+		}, b.child(b.providers, pulumi.DependsOn([]pulumi.Resource{secrets.secrets.Resource}), pulumi.ResourceHooks(hooks))...)
 		if err != nil {
 			return err
 		}

@@ -134,7 +134,7 @@ func (r *runner) outcome(t *testing.T, s map[string]any) outcome {
 
 		return args.Name + "-id", state
 	}}
-	found.err = recorder.Run(false, func(ctx *pulumi.Context) error { 
+	found.err = recorder.Run(false, func(ctx *pulumi.Context) error {
 		_, err := components.NewCluster(ctx, "cluster", &components.ClusterArgs{Config: loaded.Config, Charts: &r.charts})
 
 		return err
