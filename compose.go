@@ -64,9 +64,9 @@ func export(ctx *pulumi.Context, cfg spec.Config, cluster *components.Cluster) {
 // the key is registered by the stack, or there is none.
 func manualDeployKey(g spec.GitOps) string {
 	auth := g.Git.Auth
-	if *g.Provider == "none" || auth == nil || spec.Or(auth.Type, "") != "ssh" || auth.Register != nil {
+	if *g.Provider == "none" || auth == nil || spec.Value(auth.Type) != "ssh" || auth.Register != nil {
 		return ""
 	}
 
-	return "the deploy key is allowed by hand at " + spec.Or(g.Git.URL, "") + ", and `pulumi destroy` leaves it there"
+	return "the deploy key is allowed by hand at " + spec.Value(g.Git.URL) + ", and `pulumi destroy` leaves it there"
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/components/internal/stash"
 	"github.com/talos-proxmox/talos-proxmox/components/internal/talos"
 	"github.com/talos-proxmox/talos-proxmox/internal/gitops"
-	"github.com/talos-proxmox/talos-proxmox/internal/image"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -122,7 +121,7 @@ func (b *clusterBuild) registerProviders() error {
 
 // factoryOf returns the Image Factory of a variant.
 func (b *clusterBuild) factoryOf(variant string) string {
-	return spec.Or(b.cfg.Images[variant].FactoryURL, image.DefaultFactory)
+	return *b.cfg.Images[variant].FactoryURL
 }
 
 // variants returns the image variants that nodes boot, in the order of the nodes.
@@ -141,7 +140,7 @@ func (b *clusterBuild) variants() []string {
 }
 
 // variantOf returns the image variant that a node boots.
-func variantOf(n spec.NamedNode) string { return spec.Or(n.Node.Image, spec.DefaultImage) }
+func variantOf(n spec.NamedNode) string { return spec.Value(n.Node.Image) }
 
 // registerImages registers the image variants, and returns them by name.
 func (b *clusterBuild) registerImages() (map[string]*TalosImage, error) {

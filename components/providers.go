@@ -72,7 +72,7 @@ func NewProxmoxProvider(
 
 	given := &proxmoxve.ProviderArgs{
 		Endpoint:    pulumi.StringPtrFromPtr(settings.Endpoint),
-		Insecure:    pulumi.Bool(spec.Or(settings.Insecure, false)),
+		Insecure:    pulumi.Bool(spec.Value(settings.Insecure)),
 		MinTls:      pulumi.StringPtrFromPtr(settings.MinTLS),
 		Username:    pulumi.StringPtrFromPtr(settings.Username),
 		ApiToken:    secretInput(args.APIToken, args.Settings.APIToken),
@@ -192,7 +192,7 @@ func sshArgs(given *ProxmoxProviderArgs) proxmoxve.ProviderSshArgs {
 		Username:   pulumi.String(ssh.Username),
 		PrivateKey: secretInput(given.SSHPrivateKey, ssh.PrivateKey),
 		Password:   secretInput(given.SSHPassword, ssh.Password),
-		Agent:      pulumi.Bool(spec.Or(ssh.Agent, false)),
+		Agent:      pulumi.Bool(spec.Value(ssh.Agent)),
 	}
 	var nodes proxmoxve.ProviderSshNodeArray
 	for _, host := range slices.Sorted(maps.Keys(ssh.Nodes)) {

@@ -4,6 +4,7 @@
 package components
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 
@@ -167,7 +168,7 @@ func (a ProxmoxNodeArgs) validate() *check.List {
 func (a ProxmoxNodeArgs) config(proxmox spec.Proxmox) spec.Config {
 	return spec.Config{
 		Proxmox: proxmox, Cluster: a.Cluster, Lifecycle: a.Lifecycle,
-		Images: map[string]spec.Image{spec.Or(a.Node.Node.Image, spec.DefaultImage): a.Image},
+		Images: map[string]spec.Image{cmp.Or(spec.Value(a.Node.Node.Image), spec.DefaultImage): a.Image},
 		Nodes:  []spec.NamedNode{a.Node},
 	}
 }

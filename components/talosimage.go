@@ -91,15 +91,15 @@ func ImageTargets(cfg spec.Config, variant string) []ImageTarget {
 	img := cfg.Images[variant]
 	var targets []ImageTarget
 	for _, node := range cfg.Nodes {
-		host := spec.Or(node.Host, "")
-		if spec.Or(node.Node.Image, spec.DefaultImage) != variant || host == "" {
+		host := spec.Value(node.Host)
+		if spec.Value(node.Node.Image) != variant || host == "" {
 			continue
 		}
-		own := ImageTarget{Host: host, Datastore: spec.Or(img.Datastore, "local")}
+		own := ImageTarget{Host: host, Datastore: spec.Value(img.Datastore)}
 		if store := cfg.Proxmox.Hosts[host].ImageDatastore; store != nil {
 			own.Datastore = *store
 		}
-		if img.DatastoreHost != nil && own.Datastore == spec.Or(img.Datastore, "local") {
+		if img.DatastoreHost != nil && own.Datastore == spec.Value(img.Datastore) {
 			own.Host = *img.DatastoreHost
 		}
 		at := slices.IndexFunc(targets, func(t ImageTarget) bool { return t.Host == own.Host && t.Datastore == own.Datastore })
@@ -127,6 +127,7 @@ func NewTalosImage(
 		return nil, fmt.Errorf("image %q: %w", name, err)
 	}
 	a := *args
+	a.Image = spec.Clone(a.Image)
 	spec.FillDefaults(&a.Image)
 	if err := a.validate().Err(fmt.Sprintf("image %q", name)); err != nil {
 		return nil, err

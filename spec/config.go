@@ -131,7 +131,7 @@ func (n NamedNode) DataDisks() []DataDisk {
 		disks = append(disks, DataDisk{Name: name, Disk: n.Disks[name]})
 	}
 	slices.SortStableFunc(disks, func(a, b DataDisk) int {
-		return cmp.Or(cmp.Compare(Or(a.Type, "scsi"), Or(b.Type, "scsi")), cmp.Compare(Or(a.UnitNumber, 0), Or(b.UnitNumber, 0)))
+		return cmp.Or(cmp.Compare(Value(a.Type), Value(b.Type)), cmp.Compare(Value(a.UnitNumber), Value(b.UnitNumber)))
 	})
 
 	return disks
@@ -145,7 +145,7 @@ func (n Network) Prefixes() []netip.Prefix {
 		if v.address == nil {
 			continue
 		}
-		if p, err := ParsePrefix(*v.address, Or(v.subnet, "")); err == nil {
+		if p, err := ParsePrefix(*v.address, Value(v.subnet)); err == nil {
 			all = append(all, p)
 		}
 	}
@@ -192,7 +192,7 @@ func (c Config) Endpoint() string {
 	if c.Cluster.Endpoint != nil {
 		return *c.Cluster.Endpoint
 	}
-	host := Or(c.Cluster.VIP, "")
+	host := Value(c.Cluster.VIP)
 	if host == "" {
 		for _, n := range c.ControlPlanes() {
 			if a := n.Address(); a.IsValid() {
@@ -210,16 +210,20 @@ func (c Config) Endpoint() string {
 }
 
 // Image is the image variant that the node boots.
-func (c Config) Image(n NamedNode) Image { return c.Images[Or(n.Node.Image, DefaultImage)] }
+func (c Config) Image(n NamedNode) Image { return c.Images[Value(n.Node.Image)] }
 
 // SchedulingOnControlPlanes reports whether control planes run workloads: as told, else exactly when
 // there are no workers.
 func (c Config) SchedulingOnControlPlanes() bool {
-	return Or(c.Cluster.AllowSchedulingOnControlPlanes, len(c.Workers()) == 0)
+	if told := c.Cluster.AllowSchedulingOnControlPlanes; told != nil {
+		return *told
+	}
+
+	return len(c.Workers()) == 0
 }
 
 // UsesCilium reports whether Cilium is the pod network.
-func (c Config) UsesCilium() bool { return Or(c.CNI.Name, "flannel") == "cilium" }
+func (c Config) UsesCilium() bool { return Value(c.CNI.Name) == "cilium" }
 
 // KubeProxyEnabled reports whether kube-proxy runs: as told, else unless Cilium replaces it.
 func (c Config) KubeProxyEnabled() bool {
@@ -230,5 +234,5 @@ func (c Config) KubeProxyEnabled() bool {
 		return true
 	}
 
-	return c.CNI.Cilium != nil && !Or(c.CNI.Cilium.KubeProxyReplacement, true)
+	return c.CNI.Cilium != nil && !Value(c.CNI.Cilium.KubeProxyReplacement)
 }

@@ -50,7 +50,7 @@ func (c *Config) fillShared() {
 	ensure(&c.Kubernetes.Proxy)
 	ensure(&c.Kubernetes.Etcd)
 	ensure(&c.Kubernetes.Kubelet)
-	if Or(c.Kubernetes.Kubelet.RotateServerCertificates, false) {
+	if Value(c.Kubernetes.Kubelet.RotateServerCertificates) {
 		ensure(&c.Kubernetes.Kubelet.CertificateApprover)
 	}
 	if c.UsesCilium() {
@@ -74,11 +74,11 @@ func (c *Config) fillCharts() {
 		setDefault(&c.CNI.Cilium.Chart.Name, "cilium")
 	}
 	chart := &c.GitOps.Chart
-	switch provider := Or(c.GitOps.Provider, "none"); {
+	switch provider := Value(c.GitOps.Provider); {
 	case provider == "argocd":
 		setDefault(&chart.Repository, "https://argoproj.github.io/argo-helm")
 		setDefault(&chart.Name, "argo-cd")
-	case provider == "flux" && Or(c.GitOps.Method, "chart") == "operator":
+	case provider == "flux" && Value(c.GitOps.Method) == "operator":
 		setDefault(&chart.Repository, "oci://ghcr.io/controlplaneio-fluxcd/charts")
 		setDefault(&chart.Name, "flux-operator")
 	case provider == "flux":
@@ -126,7 +126,7 @@ func (c *Config) fillGitOps(said GitOps) {
 			g.Git.Auth.Type = &kind
 		}
 	}
-	if kind := Or(g.Git.Auth.Type, ""); kind == "token" || kind == "basic" {
+	if kind := Value(g.Git.Auth.Type); kind == "token" || kind == "basic" {
 		setDefault(&g.Git.Auth.Username, "git")
 	}
 }
@@ -134,7 +134,7 @@ func (c *Config) fillGitOps(said GitOps) {
 // authTypeOf is the kind of credential that was given.
 func authTypeOf(g Git) string {
 	switch {
-	case strings.HasPrefix(Or(g.URL, ""), "ssh://"):
+	case strings.HasPrefix(Value(g.URL), "ssh://"):
 		return "ssh"
 	case g.Auth.GitHubApp != nil:
 		return "githubApp"

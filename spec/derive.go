@@ -28,7 +28,8 @@ func (c *Config) fillNode(n *NamedNode) {
 	if id, ok := vmidOf(c.Cluster, *n); ok {
 		setDefault(&n.VMID, id)
 	}
-	host := c.Proxmox.Hosts[Or(n.Host, "")]
+	host := c.Proxmox.Hosts[Value(n.Host)]
+	FillDefaults(&host)
 	if host.Zone != nil {
 		setDefault(&n.Zone, *host.Zone)
 	}
@@ -37,13 +38,14 @@ func (c *Config) fillNode(n *NamedNode) {
 	setDefault(&n.Agent, HasExtension(c.Image(*n), AgentExtension))
 
 	ensure(&n.OSDisk)
+	ensure(&n.VGA)
 	ensure(&n.Timeouts)
-	if Or(n.BIOS, "") == "ovmf" {
+	if Value(n.BIOS) == "ovmf" {
 		ensure(&n.EFIDisk)
 	}
 	FillDefaults(&n.Node)
 	c.fillNetworks(n)
-	fillDisks(n, Or(host.Datastore, "local-lvm"))
+	fillDisks(n, *host.Datastore)
 	if n.VMID != nil {
 		fillLinks(n)
 	}
@@ -84,7 +86,7 @@ func (c *Config) fillNetworks(n *NamedNode) {
 		network := d.Network
 		setDefault(&network.Index, d.Index)
 		setDefault(&network.Bridge, d.Name)
-		setDefault(&network.MAC, MACFor(Or(c.Cluster.Name, ""), n.Name, d.Name))
+		setDefault(&network.MAC, MACFor(Value(c.Cluster.Name), n.Name, d.Name))
 		n.Networks[d.Name] = network
 	}
 }
@@ -135,7 +137,7 @@ func fillBus(n *NamedNode, d *Disk) {
 // DevicePath is the disk's device file in the guest when it is the first on its bus:
 // /dev/sda, or /dev/vda on virtio.
 func DevicePath(d Disk) string {
-	if Or(d.Type, "scsi") == "virtio" {
+	if Value(d.Type) == "virtio" {
 		return "/dev/vda"
 	}
 

@@ -21,10 +21,10 @@ const systemSerial = "talos-system"
 // A SCSI disk answers with the name of its drive; until QEMU 10 (Proxmox VE 9) with its serial number instead, where
 // it has one.
 func (d Disk) GuestLinks() []string {
-	switch serial := Or(d.Serial, ""); {
-	case Or(d.Type, "scsi") == "scsi":
+	switch serial := Value(d.Serial); {
+	case Value(d.Type) == "scsi":
 		const prefix = "/dev/disk/by-id/scsi-0QEMU_QEMU_HARDDISK_"
-		links := []string{fmt.Sprintf("%sdrive-scsi%d", prefix, Or(d.UnitNumber, 0))}
+		links := []string{fmt.Sprintf("%sdrive-scsi%d", prefix, Value(d.UnitNumber))}
 		if serial != "" {
 			links = append(links, prefix+serial)
 		}

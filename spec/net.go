@@ -71,4 +71,4 @@ func numberSlots(names []string, said func(string) *int, first int) map[string]i
 }
 
 // diskInterface is the disk's slot as Proxmox names it.
-func diskInterface(d Disk) string { return Or(d.Type, "scsi") + strconv.Itoa(Or(d.UnitNumber, 0)) }
+func diskInterface(d Disk) string { return Value(d.Type) + strconv.Itoa(Value(d.UnitNumber)) }

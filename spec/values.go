@@ -13,10 +13,13 @@ import (
 // Ptr returns a pointer to v, for the optional fields of this package.
 func Ptr[T any](v T) *T { return &v }
 
-// Or returns what p points to, or the fallback when p is nil.
-func Or[T any](p *T, fallback T) T {
+// Value returns what p points to, and the zero value when p is nil. It is how settings are read once defaults were
+// filled in ([Config.WithDefaults]): a default is written at its type alone, never where it is used.
+func Value[T any](p *T) T {
 	if p == nil {
-		return fallback
+		var zero T
+
+		return zero
 	}
 
 	return *p

@@ -4,6 +4,7 @@
 package stack
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"net/netip"
@@ -20,25 +21,27 @@ func (e *expansion) expandPool(name string, p Pool) {
 	e.checkPool(path, p)
 	if len(p.Members) > 0 {
 		for i, m := range p.Members {
-			e.addMember(check.Index(path+".members", i), path, spec.Or(p.Prefix, name), p, m)
+			e.addMember(check.Index(path+".members", i), path, cmp.Or(spec.Value(p.Prefix), name), p, m)
 		}
 
 		return
 	}
 
 	subnets := e.poolDefaults(layer{path: path, node: p.Node}).Networks
-	first := spec.Or(p.First, 1)
-	if first < 0 || first > maxFirst || spec.Or(p.Count, 0) > maxCount {
+	numbers := Pool{First: p.First}
+	spec.FillDefaults(&numbers)
+	first := *numbers.First
+	if first < 0 || first > maxFirst || spec.Value(p.Count) > maxCount {
 		return // out of bounds, which was reported
 	}
-	for number, left := first, spec.Or(p.Count, 0); left > 0; number++ {
+	for number, left := first, spec.Value(p.Count); left > 0; number++ {
 		if slices.Contains(p.Skip, number) {
 			continue
 		}
 		left--
 		node := spec.Clone(p.Node)
 		e.moveAddresses(path, node, subnets, number-first)
-		e.addPooled(numbered(spec.Or(p.Prefix, name), number), path, number, p, layer{path: path, node: node})
+		e.addPooled(numbered(cmp.Or(spec.Value(p.Prefix), name), number), path, number, p, layer{path: path, node: node})
 	}
 }
 

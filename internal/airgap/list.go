@@ -111,7 +111,7 @@ func (l *lister) note(format string, args ...any) {
 
 // boot adds the boot images, their registration and the installers, of every variant in use.
 func (l *lister) boot() error {
-	talos := spec.Or(l.cfg.Talos.Version, "")
+	talos := spec.Value(l.cfg.Talos.Version)
 	for _, n := range l.cfg.Nodes {
 		img := l.cfg.Image(n)
 		schematic, err := image.Resolve(img, talos, l.in.ReadFile)
@@ -120,8 +120,8 @@ func (l *lister) boot() error {
 		}
 		l.url(Host, image.DownloadURL(img, schematic.ID, talos), "boot image")
 		l.image(image.Installer(img, schematic.ID, talos), "installer")
-		if spec.Or(img.Register, true) {
-			factory := strings.TrimRight(spec.Or(img.FactoryURL, image.DefaultFactory), "/")
+		if spec.Value(img.Register) {
+			factory := strings.TrimRight(spec.Value(img.FactoryURL), "/")
 			l.url(Program, factory+"/schematics", "registration of the schematic")
 		}
 	}
@@ -156,17 +156,17 @@ func (l *lister) nodes() error {
 
 // node adds one node's images.
 func (l *lister) node(n spec.NamedNode, provider config.Provider) {
-	own, exact := versions.ImagesOf(spec.Or(l.cfg.Talos.Version, ""))
+	own, exact := versions.ImagesOf(spec.Value(l.cfg.Talos.Version))
 	if !exact {
 		l.noteOnce("the images that Talos %s brings itself (etcd, CoreDNS, flannel, pause) are those of %s: "+
 			"compare with `talosctl image default`",
-			spec.Or(l.cfg.Talos.Version, ""), own.Talos)
+			spec.Value(l.cfg.Talos.Version), own.Talos)
 	}
 	l.image(own.Pause, "sandbox of every pod")
 	if k := provider.K8sKubeletConfig(); k != nil {
 		l.image(k.Image(), "kubelet")
 	}
-	if spec.Or(l.cfg.CNI.Name, "flannel") == "flannel" {
+	if spec.Value(l.cfg.CNI.Name) == "flannel" {
 		l.image(own.Flannel, "pod network")
 	}
 	if !n.IsControlPlane() {
@@ -230,7 +230,7 @@ func (l *lister) workloads() error {
 	if len(l.cfg.Manifests.Extra) > 0 {
 		l.note("the images that extra manifests name are not known here")
 	}
-	if g := l.cfg.GitOps; spec.Or(g.Provider, "none") != "none" && g.Git.URL != nil {
+	if g := l.cfg.GitOps; spec.Value(g.Provider) != "none" && g.Git.URL != nil {
 		l.url(Cluster, *g.Git.URL, "repository that "+*g.Provider+" follows")
 		l.note("the images that the repository's own workloads name are not known here")
 	}
@@ -269,7 +269,7 @@ func (l *lister) charts(ctx context.Context) error {
 // cilium adds the pod network's chart. What the install Job brings is not among the manifests.
 func (l *lister) cilium(ctx context.Context) error {
 	ch := manifests.CiliumChart(l.cfg)
-	if spec.Or(l.cfg.CNI.Cilium.Install, "chart") != "job" {
+	if spec.Value(l.cfg.CNI.Cilium.Install) != "job" {
 		l.archive(ch)
 
 		return nil
@@ -289,8 +289,8 @@ func (l *lister) cilium(ctx context.Context) error {
 
 // archive adds a chart's archive, unless it is a path.
 func (l *lister) archive(ch spec.Chart) {
-	if repository := spec.Or(ch.Repository, ""); strings.Contains(repository, "://") {
-		why := fmt.Sprintf("chart %s %s, unless it is in the cache", spec.Or(ch.Name, ""), spec.Or(ch.Version, ""))
+	if repository := spec.Value(ch.Repository); strings.Contains(repository, "://") {
+		why := fmt.Sprintf("chart %s %s, unless it is in the cache", spec.Value(ch.Name), spec.Value(ch.Version))
 		l.url(Program, strings.TrimRight(repository, "/"), why)
 	}
 }

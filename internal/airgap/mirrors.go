@@ -26,7 +26,7 @@ func Mirrored(registries map[string]spec.Registry, reference string) string {
 		return host + "/" + rest
 	}
 	path := strings.Trim(endpoint.Path, "/")
-	if spec.Or(registry.OverridePath, false) {
+	if spec.Value(registry.OverridePath) {
 		// The endpoint holds the registry's API path itself; what follows it is part of the name.
 		path = strings.Trim(strings.TrimPrefix(path, "v2"), "/")
 	}

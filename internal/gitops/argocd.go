@@ -4,6 +4,7 @@
 package gitops
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"strings"
@@ -40,7 +41,7 @@ func argoValues(g spec.GitOps) (map[string]any, error) {
 
 // seconds returns a duration in whole seconds, one at least: "60s".
 func seconds(d *spec.Duration) string {
-	return fmt.Sprintf("%ds", max(1, int(time.Duration(spec.Or(d, 0)).Round(time.Second)/time.Second)))
+	return fmt.Sprintf("%ds", max(1, int(time.Duration(spec.Value(d)).Round(time.Second)/time.Second)))
 }
 
 // Application returns the object that makes Argo CD follow the repository. It gets no finalizer: when it
@@ -60,7 +61,7 @@ func Application(clusterName string, g spec.GitOps) Object {
 				"repoURL": *g.Git.URL, "targetRevision": revision(g.Git), "path": argoPath(g.Git),
 			},
 			"destination": map[string]any{
-				"server": "https://kubernetes.default.svc", "namespace": spec.Or(g.DestinationNamespace, "default"),
+				"server": "https://kubernetes.default.svc", "namespace": cmp.Or(spec.Value(g.DestinationNamespace), "default"),
 			},
 			"syncPolicy": policy,
 		},
@@ -80,7 +81,7 @@ func revision(g spec.Git) string {
 
 // argoPath returns the path as Argo CD writes it: "clusters/dev", and "." for the repository itself.
 func argoPath(g spec.Git) string {
-	path := strings.Trim(strings.TrimPrefix(spec.Or(g.Path, ""), "./"), "/")
+	path := strings.Trim(strings.TrimPrefix(spec.Value(g.Path), "./"), "/")
 	if path == "" {
 		return "."
 	}

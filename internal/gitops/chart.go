@@ -20,7 +20,7 @@ import (
 // settings, key by key.
 func Values(g spec.GitOps) (map[string]any, error) {
 	values := fluxValues(g)
-	if spec.Or(g.Provider, None) == ArgoCD {
+	if spec.Value(g.Provider) == ArgoCD {
 		var err error
 		if values, err = argoValues(g); err != nil {
 			return nil, err
@@ -41,11 +41,11 @@ func Values(g spec.GitOps) (map[string]any, error) {
 // there is no controller, or Talos installs it at day 0.
 func Chart(cfg spec.Config) (spec.Chart, bool) {
 	g := cfg.GitOps
-	if spec.Or(g.Provider, None) == None || AtDayZero(g) {
+	if !hasController(g) || AtDayZero(g) {
 		return spec.Chart{}, false
 	}
 
-	return WithDefaults(spec.Or(cfg.Cluster.Name, ""), g).Chart, true
+	return WithDefaults(spec.Value(cfg.Cluster.Name), g).Chart, true
 }
 
 // CheckChart finds the controller's chart, and whether it may be installed in the cluster's version of
@@ -59,7 +59,7 @@ func CheckChart(ctx context.Context, cfg spec.Config, charts manifests.Cache) er
 	if err != nil {
 		return fmt.Errorf("gitops.chart: %w", err)
 	}
-	version := spec.Or(cfg.Kubernetes.Version, "")
+	version := spec.Value(cfg.Kubernetes.Version)
 	if version == "" {
 		return nil
 	}
@@ -73,7 +73,7 @@ func CheckChart(ctx context.Context, cfg spec.Config, charts manifests.Cache) er
 // Check returns what the settings of the component called name get wrong; cached reports whether the
 // chart comes from a cache. Settings that only Flux has are looked for before defaults are filled in.
 func Check(name, clusterName string, given spec.GitOps, cached bool) error {
-	if spec.Or(given.Provider, None) == ArgoCD {
+	if spec.Value(given.Provider) == ArgoCD {
 		var problems check.List
 		rules.CheckArgoCD(given, "", &problems)
 		if err := problems.Err("GitOps " + name); err != nil {
@@ -88,7 +88,7 @@ func Check(name, clusterName string, given spec.GitOps, cached bool) error {
 	if g.Chart.Digest != nil && !cached && !AtDayZero(g) {
 		problems.Addf("chart.digest", "cannot be checked for a chart that the Kubernetes provider fetches: give Charts, or leave it out")
 	}
-	if g.Git.Auth != nil && spec.Or(g.Git.Auth.Type, "") == "ssh" && spec.Or(g.Git.Auth.KnownHosts, "") == "" {
+	if g.Git.Auth != nil && spec.Value(g.Git.Auth.Type) == "ssh" && spec.Value(g.Git.Auth.KnownHosts) == "" {
 		problems.Addf("git.auth.knownHosts", "is required for ssh: the output of `ssh-keyscan` that you have checked")
 	}
 

@@ -23,7 +23,7 @@ type secretFields struct{ privateKey, publicKey, knownHosts, ca, gitHubURL strin
 // NewCredentials returns the secret that the controller reads the repository with, and whether it needs
 // one.
 func NewCredentials(clusterName string, g spec.GitOps) (Credentials, bool) {
-	if spec.Or(g.Provider, None) == ArgoCD {
+	if spec.Value(g.Provider) == ArgoCD {
 		if g.Git.URL == nil || g.Git.Auth == nil || g.Git.Auth.Type == nil {
 			return Credentials{}, false
 		}
@@ -56,13 +56,13 @@ func (c *Credentials) fill(auth spec.GitAuth, field secretFields) {
 	if auth.CA != nil {
 		set(field.ca, string(*auth.CA))
 	}
-	switch spec.Or(auth.Type, "") {
+	switch spec.Value(auth.Type) {
 	case "ssh":
 		c.PrivateKey, c.PublicKey = field.privateKey, field.publicKey
-		set(field.knownHosts, spec.Or(auth.KnownHosts, ""))
+		set(field.knownHosts, spec.Value(auth.KnownHosts))
 	case "token", "basic":
-		set("username", spec.Or(auth.Username, "git"))
-		set("password", spec.Or(auth.Password, spec.Secret{}).Reveal())
+		set("username", spec.Value(auth.Username))
+		set("password", spec.Value(auth.Password).Reveal())
 	case "githubApp":
 		set("githubAppID", auth.GitHubApp.ID)
 		set("githubAppInstallationID", auth.GitHubApp.InstallationID)
@@ -75,7 +75,7 @@ func (c *Credentials) fill(auth spec.GitAuth, field secretFields) {
 
 // isGitHubApp reports whether the repository is read as a GitHub App.
 func isGitHubApp(g spec.GitOps) bool {
-	return g.Git.Auth != nil && spec.Or(g.Git.Auth.Type, "") == "githubApp"
+	return g.Git.Auth != nil && spec.Value(g.Git.Auth.Type) == "githubApp"
 }
 
 // hasFluxSecret reports whether Flux needs a secret to read the repository.

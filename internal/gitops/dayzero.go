@@ -22,7 +22,7 @@ func DayZero(cfg spec.Config) (spec.Config, error) {
 	if !AtDayZero(cfg.GitOps) {
 		return cfg, nil
 	}
-	clusterName := spec.Or(cfg.Cluster.Name, "")
+	clusterName := spec.Value(cfg.Cluster.Name)
 	g := WithDefaults(clusterName, cfg.GitOps)
 	values, err := Values(g)
 	if err != nil {

@@ -51,34 +51,37 @@ func WithDefaults(clusterName string, g spec.GitOps) spec.GitOps {
 		}
 	}
 	switch {
-	case spec.Or(g.Provider, None) == ArgoCD:
+	case spec.Value(g.Provider) == ArgoCD:
 		set(&g.Chart.Version, versions.ArgoChart)
 	case IsOperator(g):
-		set(&g.Chart.Repository, FluxOperatorRepository)
-		set(&g.Chart.Name, "flux-operator")
 		set(&g.Chart.Version, versions.FluxOperator)
 		set(&g.Version, versions.Flux)
-	case spec.Or(g.Provider, None) == Flux:
-		set(&g.Chart.Repository, FluxChartRepository)
-		set(&g.Chart.Name, "flux2")
+	case spec.Value(g.Provider) == Flux:
 		set(&g.Chart.Version, versions.FluxChart)
 	}
 
 	return g
 }
 
+// hasController reports whether the settings ask for a GitOps controller at all.
+func hasController(g spec.GitOps) bool {
+	provider := spec.Value(g.Provider)
+
+	return provider == Flux || provider == ArgoCD
+}
+
 // IsOperator reports whether Flux is installed by the Flux operator.
 func IsOperator(g spec.GitOps) bool {
-	return spec.Or(g.Provider, None) == Flux && spec.Or(g.Method, "") == methodOperator
+	return spec.Value(g.Provider) == Flux && spec.Value(g.Method) == methodOperator
 }
 
 // AtDayZero reports whether Talos installs the controller at bootstrap.
 func AtDayZero(g spec.GitOps) bool {
-	switch spec.Or(g.Provider, None) {
+	switch spec.Value(g.Provider) {
 	case ArgoCD:
-		return spec.Or(g.DayZero, false)
+		return spec.Value(g.DayZero)
 	case Flux:
-		return spec.Or(g.Method, "") == methodInline
+		return spec.Value(g.Method) == methodInline
 	default:
 		return false
 	}
@@ -87,7 +90,7 @@ func AtDayZero(g spec.GitOps) bool {
 // Release returns the name of the Helm release that installs the controller.
 func Release(g spec.GitOps) string {
 	switch {
-	case spec.Or(g.Provider, None) == ArgoCD:
+	case spec.Value(g.Provider) == ArgoCD:
 		return argoRelease
 	case IsOperator(g):
 		return fluxOperatorRelease

@@ -4,6 +4,7 @@
 package gitops
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -85,7 +86,7 @@ func Kustomization(g spec.GitOps) Object {
 // its sync has no field for is patched into the objects that it makes.
 func FluxInstance(g spec.GitOps) (Object, error) {
 	s := map[string]any{
-		"distribution": map[string]any{"version": *g.Version, "registry": spec.Or(g.Registry, FluxRegistry)},
+		"distribution": map[string]any{"version": *g.Version, "registry": cmp.Or(spec.Value(g.Registry), FluxRegistry)},
 	}
 	if len(g.Components) > 0 {
 		components := make([]any, len(g.Components))
@@ -189,7 +190,7 @@ func fullReference(g spec.Git) string {
 
 // fluxPath returns the path as Flux writes it: "./clusters/dev".
 func fluxPath(g spec.GitOps) string {
-	path := spec.Or(g.Git.Path, "")
+	path := spec.Value(g.Git.Path)
 	if path == "." {
 		return "./"
 	}
@@ -198,4 +199,4 @@ func fluxPath(g spec.GitOps) string {
 }
 
 // interval returns a duration as Flux writes it; Go's own form is one of those it reads.
-func interval(d *spec.Duration) string { return time.Duration(spec.Or(d, 0)).String() }
+func interval(d *spec.Duration) string { return time.Duration(spec.Value(d)).String() }

@@ -20,17 +20,17 @@ type Installed struct {
 
 // InstalledBy returns what the settings install.
 func InstalledBy(g spec.GitOps) Installed {
-	i := Installed{Namespace: spec.Or(g.Namespace, "")}
-	provider := spec.Or(g.Provider, None)
+	i := Installed{Namespace: spec.Value(g.Namespace)}
+	provider := spec.Value(g.Provider)
 	switch {
-	case provider == None:
+	case !hasController(g):
 		i.How = None
-	case provider == ArgoCD && spec.Or(g.DayZero, false):
+	case provider == ArgoCD && spec.Value(g.DayZero):
 		i.How = provider + "/dayZero"
 	case provider == ArgoCD:
 		i.How = provider + "/chart"
 	default:
-		i.How = provider + "/" + spec.Or(g.Method, "chart")
+		i.How = provider + "/" + spec.Value(g.Method)
 	}
 
 	return i

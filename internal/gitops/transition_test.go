@@ -51,7 +51,7 @@ func TestInstalledBy(t *testing.T) {
 		"argocd/chart":   {Provider: spec.Ptr("argocd")},
 		"argocd/dayZero": {Provider: spec.Ptr("argocd"), DayZero: spec.Ptr(true)},
 	} {
-		assert.Equal(t, want, gitops.InstalledBy(g).How)
+		assert.Equal(t, want, gitops.InstalledBy(gitops.WithDefaults("one", g)).How)
 	}
 }
 

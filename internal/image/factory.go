@@ -23,7 +23,7 @@ const answerLimit = 1 << 20
 // answers. The Talos provider waits for that answer for ever; what else may go wrong it tells itself. A schematic
 // may be registered any number of times. The request goes through HTTPS_PROXY where that is set.
 func Awake(ctx context.Context, img spec.Image, schematicYAML string, limit time.Duration) error {
-	factory := strings.TrimSuffix(spec.Or(img.FactoryURL, DefaultFactory), "/")
+	factory := strings.TrimSuffix(spec.Value(img.FactoryURL), "/")
 	calling, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	req, err := http.NewRequestWithContext(calling, http.MethodPost, factory+"/schematics", strings.NewReader(schematicYAML))

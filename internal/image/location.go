@@ -15,7 +15,7 @@ import (
 const DefaultFactory = "https://factory.talos.dev"
 
 // ISO reports whether VMs boot the image from a CD; otherwise the disk image is imported.
-func ISO(img spec.Image) bool { return spec.Or(img.Boot, "iso") == "iso" }
+func ISO(img spec.Image) bool { return spec.Value(img.Boot) == "iso" }
 
 // Format is the suffix of the boot file at the factory: "iso", "raw.zst", "raw.gz" or "qcow2".
 func Format(img spec.Image) string {
@@ -23,7 +23,7 @@ func Format(img spec.Image) string {
 		return "iso"
 	}
 
-	return spec.Or(img.DiskFormat, "raw.zst")
+	return spec.Value(img.DiskFormat)
 }
 
 // Decompression is how Proxmox unpacks the downloaded file: "gz", "zst", or "" when it is not packed.
@@ -36,7 +36,7 @@ func Decompression(img spec.Image) string {
 // DownloadURL is where the boot file is: at the factory, or behind the mirror that puts the factory's
 // host into the path.
 func DownloadURL(img spec.Image, schematicID, talosVersion string) string {
-	base := strings.TrimSuffix(spec.Or(img.FactoryURL, DefaultFactory), "/")
+	base := strings.TrimSuffix(spec.Value(img.FactoryURL), "/")
 	if img.ISOMirror != nil {
 		host := base
 		if _, rest, ok := strings.Cut(base, "://"); ok {
@@ -50,8 +50,8 @@ func DownloadURL(img spec.Image, schematicID, talosVersion string) string {
 
 // stem is the factory's name for platform, architecture and secure boot.
 func stem(img spec.Image) string {
-	name := spec.Or(img.Platform, "nocloud") + "-" + spec.Or(img.Arch, "amd64")
-	if spec.Or(img.SecureBoot, false) {
+	name := spec.Value(img.Platform) + "-" + spec.Value(img.Arch)
+	if spec.Value(img.SecureBoot) {
 		name += "-secureboot"
 	}
 
@@ -65,8 +65,8 @@ func Installer(img spec.Image, schematicID, talosVersion string) string {
 	if img.InstallerMirror != nil {
 		registry = strings.TrimSuffix(*img.InstallerMirror, "/")
 	}
-	name := spec.Or(img.Platform, "nocloud") + "-installer"
-	if spec.Or(img.SecureBoot, false) {
+	name := spec.Value(img.Platform) + "-installer"
+	if spec.Value(img.SecureBoot) {
 		name += "-secureboot"
 	}
 
@@ -75,7 +75,7 @@ func Installer(img spec.Image, schematicID, talosVersion string) string {
 
 // Registry is the factory's host as a container registry.
 func Registry(img spec.Image) string {
-	factory := spec.Or(img.FactoryURL, DefaultFactory)
+	factory := spec.Value(img.FactoryURL)
 	if u, err := url.Parse(factory); err == nil && u.Host != "" {
 		return u.Host
 	}
@@ -106,7 +106,7 @@ func shortID(id string) string { return id[:min(len(id), 12)] }
 
 // Checksum splits "sha256:<hex>" into algorithm and value; both are empty when none is given.
 func Checksum(img spec.Image) (algorithm, value string) {
-	algorithm, value, _ = strings.Cut(strings.ToLower(spec.Or(img.Checksum, "")), ":")
+	algorithm, value, _ = strings.Cut(strings.ToLower(spec.Value(img.Checksum)), ":")
 
 	return algorithm, value
 }

@@ -58,6 +58,7 @@ func TestLocations(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			spec.FillDefaults(&c.image)
 			assert.Equal(t, c.url, image.DownloadURL(c.image, id, version))
 			assert.Equal(t, c.installer, image.Installer(c.image, id, version))
 			assert.Equal(t, c.file, image.FileName("dev", spec.DefaultImage, id, version, c.image))
@@ -68,7 +69,9 @@ func TestLocations(t *testing.T) {
 
 func TestVariantsHaveFilesOfTheirOwn(t *testing.T) {
 	t.Parallel()
+	var img spec.Image
+	spec.FillDefaults(&img)
 
 	assert.Equal(t, "talos-dev-gpu-v1.12.4-376567988ad3-nocloud-amd64.iso",
-		image.FileName("dev", "gpu", vanilla, version, spec.Image{}))
+		image.FileName("dev", "gpu", vanilla, version, img))
 }

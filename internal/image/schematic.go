@@ -113,7 +113,7 @@ func buildDocument(img spec.Image, talosVersion string) (document, error) {
 	}
 	slices.SortFunc(c.Meta, func(a, b schematic.MetaValue) int { return int(a.Key) - int(b.Key) })
 
-	if loader := spec.Or(img.Bootloader, AutoBootloader); loader != AutoBootloader {
+	if loader := spec.Value(img.Bootloader); loader != "" && loader != AutoBootloader {
 		c.Bootloader = loader
 	}
 	if img.Overlay != nil {

@@ -36,7 +36,7 @@ type leftOut struct{ document, message string }
 // flagsLeftOut returns the flags that Talos would not pass on: newer releases leave out one whose text
 // is empty. (pkg/argsbuilder.)
 func flagsLeftOut(cfg spec.Config, provider config.Provider, main *v1alpha1.Config) []leftOut {
-	talos, err := versions.ParseTalos(spec.Or(cfg.Talos.Version, ""))
+	talos, err := versions.ParseTalos(spec.Value(cfg.Talos.Version))
 	if err != nil || !talos.LeavesOutEmptyFlags() {
 		return nil
 	}

@@ -18,11 +18,11 @@ import (
 // builder then says what the settings add. The documents that the machinery puts beside it are
 // left out: the builder writes its own.
 func (r *builder) base() (*v1alpha1.Config, error) {
-	kubernetes, err := versions.ParseKubernetes(spec.Or(r.cfg.Kubernetes.Version, ""))
+	kubernetes, err := versions.ParseKubernetes(spec.Value(r.cfg.Kubernetes.Version))
 	if err != nil {
 		return nil, err
 	}
-	input, err := generate.NewInput(spec.Or(r.cfg.Cluster.Name, ""), r.cfg.Endpoint(), kubernetes.Bare(), r.options()...)
+	input, err := generate.NewInput(spec.Value(r.cfg.Cluster.Name), r.cfg.Endpoint(), kubernetes.Bare(), r.options()...)
 	if err != nil {
 		return nil, fmt.Errorf("preparing the configuration: %w", err)
 	}
@@ -55,21 +55,18 @@ func (r *builder) base() (*v1alpha1.Config, error) {
 // options are the settings that the machinery's generator takes.
 func (r *builder) options() []generate.Option {
 	prism := 0
-	if k := r.cfg.Talos.KubePrism; k == nil || spec.Or(k.Enabled, true) {
-		prism = 7445
-		if k != nil {
-			prism = spec.Or(k.Port, prism)
-		}
+	if k := spec.Value(r.cfg.Talos.KubePrism); spec.Value(k.Enabled) {
+		prism = spec.Value(k.Port)
 	}
 
 	return []generate.Option{
 		generate.WithVersionContract(r.contract.Sections()),
 		generate.WithSecretsBundle(r.bundle),
-		generate.WithInstallDisk(spec.Or(r.node.InstallDisk, "")),
+		generate.WithInstallDisk(spec.Value(r.node.InstallDisk)),
 		generate.WithInstallImage(r.in.installer(r.node.Name)),
-		generate.WithDNSDomain(spec.Or(r.cfg.Cluster.DNSDomain, "cluster.local")),
+		generate.WithDNSDomain(spec.Value(r.cfg.Cluster.DNSDomain)),
 		generate.WithAllowSchedulingOnControlPlanes(r.node.IsControlPlane() && r.cfg.SchedulingOnControlPlanes()),
-		generate.WithClusterDiscovery(spec.Or(r.cfg.Talos.Discovery, false)),
+		generate.WithClusterDiscovery(spec.Value(r.cfg.Talos.Discovery)),
 		generate.WithKubePrismPort(prism),
 	}
 }
@@ -77,7 +74,7 @@ func (r *builder) options() []generate.Option {
 // cniName is Talos's word for the pod network: everything but its own flannel is none, and comes
 // with the manifests.
 func cniName(cfg spec.Config) string {
-	if spec.Or(cfg.CNI.Name, "flannel") == "flannel" {
+	if spec.Value(cfg.CNI.Name) == "flannel" {
 		return "flannel"
 	}
 

@@ -9,7 +9,6 @@ import (
 
 	"github.com/siderolabs/talos/pkg/machinery/config/types/k8s"
 	"github.com/siderolabs/talos/pkg/machinery/config/types/meta"
-	"github.com/siderolabs/talos/pkg/machinery/config/types/v1alpha1"
 
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
@@ -73,7 +72,7 @@ func (r *builder) encryptionProviders() []any {
 // moveAPIServer moves the API server, whom it admits and what it writes down.
 func (r *builder) moveAPIServer() {
 	api := r.cluster.APIServerConfig
-	settings := spec.Or(r.cfg.Kubernetes.APIServer, spec.APIServer{})
+	settings := spec.Value(r.cfg.Kubernetes.APIServer)
 	for _, plugin := range api.AdmissionControlConfig {
 		doc := k8s.NewKubeAdmissionControlConfigV1Alpha1()
 		doc.MetaName, doc.PluginConfig = plugin.PluginName, plugin.PluginConfiguration
@@ -101,7 +100,7 @@ func (r *builder) moveAPIServer() {
 // jwtAuthenticator returns what the flags of [oidcArgs] say, in the structured form: the prefixes that
 // the flags leave to the API server are written out.
 func jwtAuthenticator(o spec.OIDC) map[string]any {
-	claim := spec.Or(o.UsernameClaim, "sub")
+	claim := spec.Value(o.UsernameClaim)
 	prefix := o.IssuerURL + "#"
 	if claim == "email" {
 		prefix = ""
@@ -114,7 +113,7 @@ func jwtAuthenticator(o spec.OIDC) map[string]any {
 	}
 	mappings := map[string]any{"username": map[string]any{"claim": claim, "prefix": prefix}}
 	if o.GroupsClaim != nil {
-		mappings["groups"] = map[string]any{"claim": *o.GroupsClaim, "prefix": spec.Or(o.GroupsPrefix, "")}
+		mappings["groups"] = map[string]any{"claim": *o.GroupsClaim, "prefix": spec.Value(o.GroupsPrefix)}
 	}
 
 	return map[string]any{
@@ -146,9 +145,9 @@ func (r *builder) moveComponents() {
 
 // moveCoreDNS moves Talos's own CoreDNS.
 func (r *builder) moveCoreDNS() {
-	dns := spec.Or(r.cluster.CoreDNSConfig, v1alpha1.CoreDNS{})
+	dns := spec.Value(r.cluster.CoreDNSConfig)
 	doc := k8s.NewKubeCoreDNSConfigV1Alpha1()
-	doc.PodEnabled = spec.Ptr(!spec.Or(dns.CoreDNSDisabled, false))
+	doc.PodEnabled = spec.Ptr(!spec.Value(dns.CoreDNSDisabled))
 	doc.PodImage = dns.CoreDNSImage
 	r.cluster.CoreDNSConfig = nil
 	r.add(doc)

@@ -26,13 +26,13 @@ const smallestVolume = "1GiB"
 // as machine disks, since pods of storage drivers look at the host's own path.
 func (r *builder) addDisks() error {
 	for _, d := range r.node.DataDisks() {
-		path := spec.Or(d.Mountpoint, "")
+		path := spec.Value(d.Mountpoint)
 		if path == "" {
 			continue
 		}
 		name := userVolumeName(path)
 		if name == "" {
-			if spec.Or(d.Filesystem, "xfs") != "xfs" {
+			if spec.Value(d.Filesystem) != "xfs" {
 				return fmt.Errorf("disk %q: Talos formats disks outside %s as xfs only", d.Name, userVolumeRoot)
 			}
 			r.machine.MachineDisks = append(r.machine.MachineDisks, &v1alpha1.MachineDisk{
@@ -71,7 +71,7 @@ func (r *builder) addUserVolume(name string, d spec.DataDisk) error {
 		return fmt.Errorf("sizing the volume: %w", err)
 	}
 	doc.FilesystemSpec.FilesystemType = blockresource.FilesystemTypeXFS
-	if spec.Or(d.Filesystem, "xfs") == "ext4" {
+	if spec.Value(d.Filesystem) == "ext4" {
 		doc.FilesystemSpec.FilesystemType = blockresource.FilesystemTypeEXT4
 	}
 	r.add(doc)
@@ -104,16 +104,16 @@ func deviceName(n spec.NamedNode, d spec.DataDisk) string {
 	if links := guestLinks(n, d.Disk); links != nil {
 		return links[0]
 	}
-	kind := spec.Or(d.Type, "scsi")
+	kind := spec.Value(d.Type)
 	position := 0
-	if os := spec.Or(n.OSDisk, spec.Disk{}); (spec.Or(os.Type, "scsi") == "virtio") == (kind == "virtio") {
+	if os := spec.Value(n.OSDisk); (spec.Value(os.Type) == "virtio") == (kind == "virtio") {
 		position++
 	}
 	for _, other := range n.DataDisks() {
 		if other.Name == d.Name {
 			break
 		}
-		if (spec.Or(other.Type, "scsi") == "virtio") == (kind == "virtio") {
+		if (spec.Value(other.Type) == "virtio") == (kind == "virtio") {
 			position++
 		}
 	}

@@ -4,6 +4,7 @@
 package machineconfig_test
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"testing"
@@ -20,7 +21,7 @@ import (
 // number of SCSI and SATA disks and Talos asks no helper for their transports ("virtio" and "sata"); udev links a SCSI
 // disk by its device id, which is the serial number before QEMU 10 and the drive's name since.
 func hardwareDisk(pve int, devPath string, d spec.Disk) *block.DiskSpec {
-	kind, unit, serial := *d.Type, *d.UnitNumber, spec.Or(d.Serial, "")
+	kind, unit, serial := *d.Type, *d.UnitNumber, spec.Value(d.Serial)
 	disk := &block.DiskSpec{
 		DevPath: devPath, Size: 20 << 30, Model: "QEMU HARDDISK", Symlinks: []string{"/dev/disk/by-diskseq/9"},
 	}
@@ -59,7 +60,7 @@ func TestTalosFindsEveryDiskOnHardware(t *testing.T) {
 	for _, bus := range []string{"scsi", "virtio", "sata"} {
 		for _, pve := range []int{8, 9} {
 			for _, serial := range []*string{nil, spec.Ptr("mine")} {
-				name := fmt.Sprintf("%s on %d, serial %s", bus, pve, spec.Or(serial, "none"))
+				name := fmt.Sprintf("%s on %d, serial %s", bus, pve, cmp.Or(spec.Value(serial), "none"))
 				change := func(c *spec.Config) {
 					c.Nodes[3].OSDisk = &spec.Disk{Type: &bus}
 					c.Nodes[3].Disks = map[string]spec.Disk{

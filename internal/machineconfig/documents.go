@@ -44,7 +44,7 @@ func (r *builder) moveIdentity() error {
 	r.add(cluster.NewDiscoveryIdentityConfigV1Alpha1(r.cluster.ClusterID, r.cluster.ClusterSecret))
 	r.cluster.ClusterID, r.cluster.ClusterSecret = "", ""
 	r.cluster.ClusterDiscoveryConfig = nil
-	if !spec.Or(r.cfg.Talos.Discovery, false) {
+	if !spec.Value(r.cfg.Talos.Discovery) {
 		return nil
 	}
 	endpoint, err := url.Parse(constants.DefaultDiscoveryServiceEndpoint)

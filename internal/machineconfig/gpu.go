@@ -44,7 +44,7 @@ func (r *builder) addGPU() error {
 	if r.node.GPU == nil {
 		return nil
 	}
-	bundle, ok := gpuBundles(spec.Or(r.node.GPU.Vendor, ""))
+	bundle, ok := gpuBundles(spec.Value(r.node.GPU.Vendor))
 	if !ok {
 		return nil
 	}
@@ -59,7 +59,7 @@ func (r *builder) addGPU() error {
 	if _, said := r.machine.MachineNodeLabels[bundle.label]; !said {
 		r.machine.MachineNodeLabels = with(r.machine.MachineNodeLabels, bundle.label, "true")
 	}
-	if _, said := r.node.Taints[bundle.taint]; said || !spec.Or(r.node.GPU.Taint, true) {
+	if _, said := r.node.Taints[bundle.taint]; said || !spec.Value(r.node.GPU.Taint) {
 		return nil
 	}
 	r.machine.MachineNodeTaints = with(r.machine.MachineNodeTaints, bundle.taint, "present:NoSchedule")

@@ -36,7 +36,7 @@ func (in Input) contract() (versions.Contract, error) {
 	if in.Config.Talos.Contract != nil {
 		return versions.ParseContract(*in.Config.Talos.Contract)
 	}
-	talos, err := versions.ParseTalos(spec.Or(in.Config.Talos.Version, ""))
+	talos, err := versions.ParseTalos(spec.Value(in.Config.Talos.Version))
 	if err != nil {
 		return versions.Contract{}, err
 	}
@@ -50,5 +50,5 @@ func (in Input) installer(node string) string {
 		return image
 	}
 
-	return fmt.Sprintf("ghcr.io/siderolabs/installer:%s", spec.Or(in.Config.Talos.Version, ""))
+	return fmt.Sprintf("ghcr.io/siderolabs/installer:%s", spec.Value(in.Config.Talos.Version))
 }

@@ -22,9 +22,9 @@ var defaultMountOptions = []string{"bind", "rshared", "rw"}
 // addKubelet says what the cluster and the node's disks want of the kubelet.
 func (r *builder) addKubelet() error {
 	kubelet := r.machine.MachineKubelet
-	settings := spec.Or(r.cfg.Kubernetes.Kubelet, spec.Kubelet{})
+	settings := spec.Value(r.cfg.Kubernetes.Kubelet)
 	flags := maps.Clone(settings.ExtraArgs)
-	if spec.Or(settings.RotateServerCertificates, false) {
+	if spec.Value(settings.RotateServerCertificates) {
 		flags = with(flags, "rotate-server-certificates", "true")
 	}
 	kubelet.KubeletExtraArgs = args(flags)
@@ -49,7 +49,7 @@ func (r *builder) addKubelet() error {
 func (r *builder) addKubeletMounts(wanted map[string][]string) {
 	mounts := map[string][]string{}
 	for _, d := range r.node.DataDisks() {
-		if path := spec.Or(d.Mountpoint, ""); path != "" && userVolumeName(path) == "" {
+		if path := spec.Value(d.Mountpoint); path != "" && userVolumeName(path) == "" {
 			mounts[path] = defaultMountOptions
 		}
 	}
@@ -70,7 +70,7 @@ func (r *builder) addKubeletMounts(wanted map[string][]string) {
 // later, so that there they are given to the kubelet, which registers with them.
 func (r *builder) addNodeMeta() error {
 	labels := maps.Clone(r.node.Labels)
-	if zone := spec.Or(r.node.Zone, ""); zone != "" {
+	if zone := spec.Value(r.node.Zone); zone != "" {
 		if _, said := labels[zoneLabel]; !said {
 			labels = with(labels, zoneLabel, zone)
 		}

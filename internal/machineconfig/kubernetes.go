@@ -22,21 +22,21 @@ func (r *builder) addKubernetes() error {
 		return err
 	}
 	c := r.cluster
-	manager := spec.Or(r.cfg.Kubernetes.ControllerManager, spec.Component{})
+	manager := spec.Value(r.cfg.Kubernetes.ControllerManager)
 	c.ControllerManagerConfig.ExtraArgsConfig = args(manager.ExtraArgs)
 	c.ControllerManagerConfig.EnvConfig = environment(manager.Env)
-	scheduler := spec.Or(r.cfg.Kubernetes.Scheduler, spec.Component{})
+	scheduler := spec.Value(r.cfg.Kubernetes.Scheduler)
 	c.SchedulerConfig.ExtraArgsConfig = args(scheduler.ExtraArgs)
 	c.SchedulerConfig.EnvConfig = environment(scheduler.Env)
 
-	proxy := spec.Or(r.cfg.Kubernetes.Proxy, spec.Proxy{})
+	proxy := spec.Value(r.cfg.Kubernetes.Proxy)
 	if !r.cfg.KubeProxyEnabled() {
 		c.ProxyConfig.Disabled = spec.Ptr(true)
 	}
-	c.ProxyConfig.ModeConfig = spec.Or(proxy.Mode, "")
+	c.ProxyConfig.ModeConfig = spec.Value(proxy.Mode)
 	c.ProxyConfig.ExtraArgsConfig = args(proxy.ExtraArgs)
 
-	etcd := spec.Or(r.cfg.Kubernetes.Etcd, spec.Etcd{})
+	etcd := spec.Value(r.cfg.Kubernetes.Etcd)
 	c.EtcdConfig.EtcdExtraArgs = args(etcd.ExtraArgs)
 	c.EtcdConfig.EtcdAdvertisedSubnets = etcd.AdvertisedSubnets
 	r.encryptAtRest()
@@ -61,7 +61,7 @@ func (r *builder) encryptAtRest() {
 	secrets := r.bundle.Secrets
 	r.cluster.ClusterSecretboxEncryptionSecret = secrets.SecretboxEncryptionSecret
 	r.cluster.ClusterAESCBCEncryptionSecret = secrets.AESCBCEncryptionSecret
-	if spec.Or(r.cfg.Kubernetes.EtcdEncryption, "secretbox") == "aescbc" && secrets.AESCBCEncryptionSecret == "" {
+	if spec.Value(r.cfg.Kubernetes.EtcdEncryption) == "aescbc" && secrets.AESCBCEncryptionSecret == "" {
 		r.cluster.ClusterAESCBCEncryptionSecret = secrets.SecretboxEncryptionSecret
 		r.cluster.ClusterSecretboxEncryptionSecret = ""
 	}
@@ -69,7 +69,7 @@ func (r *builder) encryptAtRest() {
 
 // addAPIServer writes the API server's settings.
 func (r *builder) addAPIServer() error {
-	settings := spec.Or(r.cfg.Kubernetes.APIServer, spec.APIServer{})
+	settings := spec.Value(r.cfg.Kubernetes.APIServer)
 	api := r.cluster.APIServerConfig
 	api.ExtraArgsConfig = args(merge(oidcArgs(settings.OIDC), settings.ExtraArgs))
 	api.EnvConfig = environment(settings.Env)
@@ -80,7 +80,7 @@ func (r *builder) addAPIServer() error {
 		}
 		api.AuditPolicyConfig = meta.Unstructured{Object: object}
 	}
-	if spec.Or(settings.DisablePodSecurity, false) {
+	if spec.Value(settings.DisablePodSecurity) {
 		api.AdmissionControlConfig = nil
 	}
 	for _, plugin := range sortedKeys(settings.AdmissionPlugins) {
@@ -105,7 +105,7 @@ func oidcArgs(o *spec.OIDC) map[string]string {
 	args := map[string]string{
 		"oidc-issuer-url":     o.IssuerURL,
 		"oidc-client-id":      o.ClientID,
-		"oidc-username-claim": spec.Or(o.UsernameClaim, "sub"),
+		"oidc-username-claim": spec.Value(o.UsernameClaim),
 	}
 	for flag, value := range map[string]*string{
 		"oidc-username-prefix": o.UsernamePrefix, "oidc-groups-claim": o.GroupsClaim, "oidc-groups-prefix": o.GroupsPrefix,
@@ -125,18 +125,18 @@ func (r *builder) addCoreDNS() {
 		return
 	}
 	r.cluster.CoreDNSConfig = &v1alpha1.CoreDNS{}
-	if CoreDNSReplaced(*dns) || spec.Or(dns.Disabled, false) {
+	if CoreDNSReplaced(*dns) || spec.Value(dns.Disabled) {
 		r.cluster.CoreDNSConfig.CoreDNSDisabled = spec.Ptr(true)
 
 		return
 	}
-	r.cluster.CoreDNSConfig.CoreDNSImage = spec.Or(dns.Image, "")
+	r.cluster.CoreDNSConfig.CoreDNSImage = spec.Value(dns.Image)
 }
 
 // CoreDNSReplaced says whether the settings ask for more than Talos's CoreDNS can be told, so that
 // the day-0 manifests bring one of their own.
 func CoreDNSReplaced(dns spec.CoreDNS) bool {
-	return !spec.Or(dns.Disabled, false) && (dns.Corefile != nil || spec.Or(dns.Replicas, 2) != 2)
+	return !spec.Value(dns.Disabled) && (dns.Corefile != nil || spec.Value(dns.Replicas) != 2)
 }
 
 // environment is a component's environment in the form Talos takes.

@@ -17,7 +17,7 @@ import (
 // moveKubernetes moves what every node says about Kubernetes.
 func (r *builder) moveKubernetes() error {
 	doc := k8s.NewKubeClusterConfigV1Alpha1()
-	doc.ClusterNameConfig = spec.Or(r.cfg.Cluster.Name, "")
+	doc.ClusterNameConfig = spec.Value(r.cfg.Cluster.Name)
 	doc.ClusterEndpointConfig = meta.URL{URL: r.cluster.ControlPlane.Endpoint.URL}
 	r.add(doc)
 	r.moveNode()

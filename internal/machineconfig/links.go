@@ -51,7 +51,7 @@ func routesOf(d spec.Device) ([]route, error) {
 				return nil, fmt.Errorf("gateway %q is not an IP address", *r.Gateway)
 			}
 		}
-		routes = append(routes, route{destination: destination, gateway: next, metric: spec.Or(r.Metric, 0)})
+		routes = append(routes, route{destination: destination, gateway: next, metric: spec.Value(r.Metric)})
 	}
 
 	return routes, nil
@@ -72,8 +72,8 @@ func macOf(d spec.Device) (string, error) {
 
 // mtuOf is the device's MTU, 0 where the card says it.
 func mtuOf(d spec.Device) int {
-	if mtu := spec.Or(d.MTU, inheritMTU); mtu != inheritMTU {
-		return mtu
+	if d.MTU != nil && *d.MTU != inheritMTU {
+		return *d.MTU
 	}
 
 	return 0
@@ -89,7 +89,7 @@ func (r *builder) vipDevice() (string, error) {
 		return "", fmt.Errorf("VIP %q is not an IP address", *r.cfg.Cluster.VIP)
 	}
 	for _, d := range r.node.Devices() {
-		if named := spec.Or(r.cfg.Cluster.VIPNetwork, d.Name); named != d.Name {
+		if named := r.cfg.Cluster.VIPNetwork; named != nil && *named != d.Name {
 			continue
 		}
 		holds := slices.ContainsFunc(d.Prefixes(), func(p netip.Prefix) bool { return p.Contains(vip) })
@@ -110,7 +110,7 @@ func (r *builder) addLegacyNetwork(vip string) error {
 			return fmt.Errorf("network %q: %w", d.Name, err)
 		}
 		if vip == linkName(d) {
-			device.DeviceVIPConfig = &v1alpha1.DeviceVIPConfig{SharedIP: spec.Or(r.cfg.Cluster.VIP, "")}
+			device.DeviceVIPConfig = &v1alpha1.DeviceVIPConfig{SharedIP: spec.Value(r.cfg.Cluster.VIP)}
 		}
 		n.NetworkInterfaces = append(n.NetworkInterfaces, device)
 	}
@@ -139,7 +139,7 @@ func legacyDevice(d spec.Device) (*v1alpha1.Device, error) {
 	}
 	device := &v1alpha1.Device{
 		DeviceSelector: &v1alpha1.NetworkDeviceSelector{NetworkDeviceHardwareAddress: mac},
-		DeviceDHCP:     spec.Ptr(spec.Or(d.DHCP, false)),
+		DeviceDHCP:     spec.Ptr(spec.Value(d.DHCP)),
 		DeviceMTU:      mtuOf(d),
 	}
 	for _, prefix := range d.Prefixes() {

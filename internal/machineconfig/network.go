@@ -49,7 +49,7 @@ func (r *builder) addNetwork() error {
 		}
 	}
 	if vip != "" {
-		doc := network.NewLayer2VIPConfigV1Alpha1(spec.Or(r.cfg.Cluster.VIP, ""))
+		doc := network.NewLayer2VIPConfigV1Alpha1(spec.Value(r.cfg.Cluster.VIP))
 		doc.LinkName = vip
 		r.add(doc)
 	}
@@ -103,7 +103,7 @@ func (r *builder) addLink(d spec.Device) error {
 		link.LinkRoutes = append(link.LinkRoutes, doc)
 	}
 	r.add(alias, link)
-	if spec.Or(d.DHCP, false) {
+	if spec.Value(d.DHCP) {
 		r.add(network.NewDHCPv4ConfigV1Alpha1(linkName(d)))
 	}
 

@@ -72,7 +72,7 @@ func (in Input) patchesOf(name string) ([]patch, error) {
 
 // readPatch reads a patch from its place.
 func (in Input) readPatch(s source) (patch, error) {
-	text := []byte(spec.Or(s.Inline, ""))
+	text := []byte(spec.Value(s.Inline))
 	switch {
 	case s.Inline == nil && s.File == nil:
 		return patch{}, errors.New("the patch is empty: set inline or file")

@@ -48,14 +48,14 @@ func (r *builder) addRegistry(name string, registry spec.Registry) error {
 	}
 	if hasCredentials(registry) {
 		doc := cri.NewRegistryAuthConfigV1Alpha1(name)
-		doc.RegistryUsername = spec.Or(registry.Username, "")
-		doc.RegistryPassword = spec.Or(registry.Password, spec.Secret{}).Reveal()
-		doc.RegistryIdentityToken = spec.Or(registry.Token, spec.Secret{}).Reveal()
+		doc.RegistryUsername = spec.Value(registry.Username)
+		doc.RegistryPassword = spec.Value(registry.Password).Reveal()
+		doc.RegistryIdentityToken = spec.Value(registry.Token).Reveal()
 		r.add(doc)
 	}
-	if registry.CA != nil || spec.Or(registry.Insecure, false) {
+	if registry.CA != nil || spec.Value(registry.Insecure) {
 		doc := cri.NewRegistryTLSConfigV1Alpha1(name)
-		doc.TLSCA = string(spec.Or(registry.CA, ""))
+		doc.TLSCA = string(spec.Value(registry.CA))
 		doc.TLSInsecureSkipVerify = truth(registry.Insecure)
 		r.add(doc)
 	}
@@ -79,14 +79,14 @@ func (r *builder) addLegacyRegistry(name string, registry spec.Registry) {
 	config := &v1alpha1.RegistryConfig{}
 	if hasCredentials(registry) {
 		config.RegistryAuth = &v1alpha1.RegistryAuthConfig{
-			RegistryUsername:      spec.Or(registry.Username, ""),
-			RegistryPassword:      spec.Or(registry.Password, spec.Secret{}).Reveal(),
-			RegistryIdentityToken: spec.Or(registry.Token, spec.Secret{}).Reveal(),
+			RegistryUsername:      spec.Value(registry.Username),
+			RegistryPassword:      spec.Value(registry.Password).Reveal(),
+			RegistryIdentityToken: spec.Value(registry.Token).Reveal(),
 		}
 	}
-	if registry.CA != nil || spec.Or(registry.Insecure, false) {
+	if registry.CA != nil || spec.Value(registry.Insecure) {
 		config.RegistryTLS = &v1alpha1.RegistryTLSConfig{
-			TLSCA: v1alpha1.Base64Bytes(spec.Or(registry.CA, "")), TLSInsecureSkipVerify: truth(registry.Insecure),
+			TLSCA: v1alpha1.Base64Bytes(spec.Value(registry.CA)), TLSInsecureSkipVerify: truth(registry.Insecure),
 		}
 	}
 	if config.RegistryAuth == nil && config.RegistryTLS == nil {
@@ -105,7 +105,7 @@ func hasCredentials(r spec.Registry) bool {
 
 // truth is nil unless b is true, so that defaults are not written out.
 func truth(b *bool) *bool {
-	if !spec.Or(b, false) {
+	if !spec.Value(b) {
 		return nil
 	}
 

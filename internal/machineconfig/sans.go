@@ -33,13 +33,13 @@ func (r *builder) talosSANs() []string {
 // sharedSANs are the VIP, the endpoint's host and the name of the Gateway in front of the API.
 func (r *builder) sharedSANs() []string {
 	var sans []string
-	if vip := spec.Or(r.cfg.Cluster.VIP, ""); vip != "" {
+	if vip := spec.Value(r.cfg.Cluster.VIP); vip != "" {
 		sans = append(sans, vip)
 	}
 	if endpoint, err := url.Parse(r.cfg.Endpoint()); err == nil && endpoint.Hostname() != "" {
 		sans = append(sans, endpoint.Hostname())
 	}
-	if cilium := spec.Or(r.cfg.CNI.Cilium, spec.Cilium{}); cilium.GatewayAPI != nil && cilium.GatewayAPI.APIServer != nil {
+	if cilium := spec.Value(r.cfg.CNI.Cilium); cilium.GatewayAPI != nil && cilium.GatewayAPI.APIServer != nil {
 		sans = append(sans, cilium.GatewayAPI.APIServer.Hostname)
 	}
 
@@ -57,7 +57,7 @@ func nodeSANs(n spec.NamedNode) []string {
 }
 
 // hostname is the node's name in Talos and Kubernetes.
-func hostname(n spec.NamedNode) string { return spec.Or(n.Hostname, n.Name) }
+func hostname(n spec.NamedNode) string { return spec.Value(n.Hostname) }
 
 // unique drops repetitions and keeps the order.
 func unique(list []string) []string {

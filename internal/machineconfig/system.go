@@ -18,7 +18,7 @@ import (
 func (r *builder) addSystem() error {
 	r.machine.MachineSysctls = merge(maps.Clone(r.cfg.Talos.Sysctls), r.node.Sysctls)
 	r.machine.MachineSysfs = maps.Clone(r.cfg.Talos.Sysfs)
-	r.machine.MachineInstall.InstallWipe = spec.Ptr(spec.Or(r.cfg.Talos.WipeInstallDisk, false))
+	r.machine.MachineInstall.InstallWipe = spec.Ptr(spec.Value(r.cfg.Talos.WipeInstallDisk))
 	r.selectInstallDisk()
 	modules := maps.Clone(r.cfg.Talos.KernelModules)
 	for name, parameters := range r.node.KernelModules {
@@ -31,14 +31,14 @@ func (r *builder) addSystem() error {
 		r.addModule(name, modules[name]...)
 	}
 	if dns := r.cfg.Talos.HostDNS; dns != nil {
-		enabled := spec.Or(dns.Enabled, true)
+		enabled := spec.Value(dns.Enabled)
 		r.machine.MachineFeatures.HostDNSSupport = &v1alpha1.HostDNSConfig{
 			HostDNSConfigEnabled:        &enabled,
-			HostDNSForwardKubeDNSToHost: spec.Ptr(spec.Or(dns.ForwardKubeDNSToHost, enabled)),
+			HostDNSForwardKubeDNSToHost: dns.ForwardKubeDNSToHost,
 			HostDNSResolveMemberNames:   dns.ResolveMemberNames,
 		}
 	}
-	if access := r.cfg.Talos.APIAccess; access != nil && spec.Or(access.Enabled, true) && r.node.IsControlPlane() {
+	if access := r.cfg.Talos.APIAccess; access != nil && spec.Value(access.Enabled) && r.node.IsControlPlane() {
 		roles := access.Roles
 		if len(roles) == 0 {
 			roles = []string{"os:reader"}
@@ -54,7 +54,7 @@ func (r *builder) addSystem() error {
 // selectInstallDisk prefers, on a node that is no VM, a serial number that was given to the OS disk over the device's
 // name, which depends on the order in which the kernel finds the disks.
 func (r *builder) selectInstallDisk() {
-	disk := spec.Or(r.node.OSDisk, spec.Disk{})
+	disk := spec.Value(r.node.OSDisk)
 	if r.node.VMID != nil || disk.Serial == nil || r.machine.MachineInstall.InstallDisk != spec.DevicePath(disk) {
 		return
 	}
@@ -80,7 +80,7 @@ func (r *builder) addModule(name string, parameters ...string) {
 func (r *builder) addFiles() error {
 	for _, path := range sortedKeys(r.cfg.Talos.Files) {
 		file := r.cfg.Talos.Files[path]
-		text := spec.Or(file.Permissions, "0o644")
+		text := spec.Value(file.Permissions)
 		mode, err := strconv.ParseUint(strings.TrimPrefix(strings.TrimPrefix(text, "0o"), "0"), 8, 32)
 		if err != nil {
 			return at("talos.files."+path+".permissions", fmt.Errorf(`%q is not an octal mode such as "0o644"`, text))
@@ -89,7 +89,7 @@ func (r *builder) addFiles() error {
 			FileContent:     string(file.Content),
 			FilePermissions: v1alpha1.FileMode(mode),
 			FilePath:        path,
-			FileOp:          spec.Or(file.Op, "create"),
+			FileOp:          spec.Value(file.Op),
 		})
 	}
 

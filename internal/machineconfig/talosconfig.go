@@ -58,7 +58,7 @@ func Talosconfig(cfg spec.Config, client ClientConfiguration) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("writing the talosconfig: the client's key: %w", err)
 	}
-	name := spec.Or(cfg.Cluster.Name, "")
+	name := spec.Value(cfg.Cluster.Name)
 	config := clientconfig.NewConfig(name, addresses(cfg.ControlPlanes()), ca, &x509.PEMEncodedCertificateAndKey{Crt: crt, Key: key})
 	config.Contexts[name].Nodes = append(addresses(cfg.ControlPlanes()), addresses(cfg.Workers())...)
 	text, err := config.Bytes()

@@ -40,7 +40,7 @@ func (m mode) InContainer() bool { return false }
 func modeOf(cfg spec.Config, node spec.NamedNode) mode {
 	image := cfg.Image(node)
 
-	return mode{install: spec.Or(image.Boot, "iso") == "iso" || spec.Or(image.Platform, "nocloud") == "metal"}
+	return mode{install: spec.Value(image.Boot) == "iso" || spec.Value(image.Platform) == "metal"}
 }
 
 // refusals are what Talos itself, and we for it, find wrong with a node's configuration; each names
@@ -170,7 +170,7 @@ func nodeType(node spec.NamedNode) string {
 
 // tooNew says that the cluster's Talos does not know the kind of document yet.
 func tooNew(cfg spec.Config, doc document.Document) string {
-	talos, err := versions.ParseTalos(spec.Or(cfg.Talos.Version, ""))
+	talos, err := versions.ParseTalos(spec.Value(cfg.Talos.Version))
 	if err != nil {
 		return ""
 	}

@@ -19,7 +19,7 @@ const luks2 = "luks2"
 
 // addVolumes encrypts and limits the system volumes.
 func (r *builder) addVolumes() error {
-	encryption := spec.Or(r.cfg.Talos.DiskEncryption, spec.DiskEncryption{})
+	encryption := spec.Value(r.cfg.Talos.DiskEncryption)
 	if !r.contract.VolumeEncryption() {
 		r.addLegacyEncryption(encryption)
 		encryption = spec.DiskEncryption{}
@@ -57,13 +57,13 @@ func volume(name string) *block.VolumeConfigV1Alpha1 {
 // encryptionSpec uses one key, in slot 0.
 func encryptionSpec(e spec.Encryption) block.EncryptionSpec {
 	key := block.EncryptionKey{KeySlot: 0}
-	switch spec.Or(e.Key, "nodeID") {
+	switch spec.Value(e.Key) {
 	case "tpm":
 		key.KeyTPM = &block.EncryptionKeyTPM{}
 	case "kms":
-		key.KeyKMS = &block.EncryptionKeyKMS{KMSEndpoint: spec.Or(e.KMSEndpoint, "")}
+		key.KeyKMS = &block.EncryptionKeyKMS{KMSEndpoint: spec.Value(e.KMSEndpoint)}
 	case "static":
-		key.KeyStatic = &block.EncryptionKeyStatic{KeyData: spec.Or(e.Passphrase, spec.Secret{}).Reveal()}
+		key.KeyStatic = &block.EncryptionKeyStatic{KeyData: spec.Value(e.Passphrase).Reveal()}
 	default:
 		key.KeyNodeID = &block.EncryptionKeyNodeID{}
 	}
@@ -90,13 +90,13 @@ func legacyEncryption(e *spec.Encryption) *v1alpha1.EncryptionConfig {
 		return nil
 	}
 	key := &v1alpha1.EncryptionKey{KeySlot: 0}
-	switch spec.Or(e.Key, "nodeID") {
+	switch spec.Value(e.Key) {
 	case "tpm":
 		key.KeyTPM = &v1alpha1.EncryptionKeyTPM{}
 	case "kms":
-		key.KeyKMS = &v1alpha1.EncryptionKeyKMS{KMSEndpoint: spec.Or(e.KMSEndpoint, "")}
+		key.KeyKMS = &v1alpha1.EncryptionKeyKMS{KMSEndpoint: spec.Value(e.KMSEndpoint)}
 	case "static":
-		key.KeyStatic = &v1alpha1.EncryptionKeyStatic{KeyData: spec.Or(e.Passphrase, spec.Secret{}).Reveal()}
+		key.KeyStatic = &v1alpha1.EncryptionKeyStatic{KeyData: spec.Value(e.Passphrase).Reveal()}
 	default:
 		key.KeyNodeID = &v1alpha1.EncryptionKeyNodeID{}
 	}

@@ -4,6 +4,7 @@
 package manifests
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -34,8 +35,8 @@ func pool(cfg spec.Config, name string, p spec.CiliumPool) string {
 	if p.CIDR != nil {
 		block["cidr"] = *p.CIDR
 	} else {
-		block["start"] = spec.Or(p.Start, "")
-		block["stop"] = spec.Or(p.Stop, spec.Or(p.Start, ""))
+		block["start"] = spec.Value(p.Start)
+		block["stop"] = cmp.Or(spec.Value(p.Stop), spec.Value(p.Start))
 	}
 
 	return mustYAML(object{
@@ -47,13 +48,13 @@ func pool(cfg spec.Config, name string, p spec.CiliumPool) string {
 // l2Policy announces addresses on layer 2.
 func l2Policy(l2 spec.CiliumL2) string {
 	policy := object{
-		"loadBalancerIPs": spec.Or(l2.LoadBalancerIPs, true),
-		"externalIPs":     spec.Or(l2.ExternalIPs, false),
+		"loadBalancerIPs": spec.Value(l2.LoadBalancerIPs),
+		"externalIPs":     spec.Value(l2.ExternalIPs),
 	}
 	if len(l2.Interfaces) > 0 {
 		policy["interfaces"] = texts(l2.Interfaces)
 	}
-	if spec.Or(l2.ExcludeControlPlanes, true) {
+	if spec.Value(l2.ExcludeControlPlanes) {
 		policy["nodeSelector"] = object{"matchExpressions": list{
 			object{"key": "node-role.kubernetes.io/control-plane", "operator": "DoesNotExist"},
 		}}
@@ -123,8 +124,8 @@ func bgp(version string, settings spec.CiliumBGP) string {
 // cluster itself lives from.
 func defaultDeny(cfg spec.Config) string {
 	exempt := list{ciliumNamespace}
-	if spec.Or(cfg.GitOps.Provider, "none") != "none" {
-		exempt = append(exempt, spec.Or(cfg.GitOps.Namespace, "flux-system"))
+	if spec.Value(cfg.GitOps.Provider) != "none" {
+		exempt = append(exempt, spec.Value(cfg.GitOps.Namespace))
 	}
 
 	return mustYAML(object{

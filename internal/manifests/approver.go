@@ -12,9 +12,9 @@ import (
 // certificateApprover lets kubelets have the serving certificates that they ask for. It stands in
 // kube-system, which Talos exempts from pod security, and runs on control planes too.
 func (in Input) certificateApprover(context.Context) ([]part, error) {
-	kubelet := spec.Or(in.Config.Kubernetes.Kubelet, spec.Kubelet{})
-	if !spec.Or(kubelet.RotateServerCertificates, false) || kubelet.CertificateApprover == nil ||
-		!spec.Or(kubelet.CertificateApprover.Enabled, true) {
+	kubelet := spec.Value(in.Config.Kubernetes.Kubelet)
+	if !spec.Value(kubelet.RotateServerCertificates) || kubelet.CertificateApprover == nil ||
+		!spec.Value(kubelet.CertificateApprover.Enabled) {
 		return nil, nil
 	}
 	const name = "kubelet-serving-cert-approver"
@@ -29,7 +29,7 @@ func (in Input) certificateApprover(context.Context) ([]part, error) {
 				"selector": object{"matchLabels": labels},
 				"template": object{
 					"metadata": object{"labels": labels},
-					"spec":     approverPod(name, spec.Or(kubelet.CertificateApprover.Image, "")),
+					"spec":     approverPod(name, spec.Value(kubelet.CertificateApprover.Image)),
 				},
 			},
 		})

@@ -84,7 +84,7 @@ func (c Cache) Load(ctx context.Context, ch spec.Chart) (*chart.Chart, error) {
 	if path, local := c.localPath(ch); local {
 		loaded, err := loader.Load(path)
 		if err != nil {
-			return nil, fmt.Errorf("reading chart %s: %w", spec.Or(ch.Repository, ""), withoutDir(err, c.ProjectDir))
+			return nil, fmt.Errorf("reading chart %s: %w", spec.Value(ch.Repository), withoutDir(err, c.ProjectDir))
 		}
 
 		return loaded, versionFits(loaded, ch)
@@ -114,9 +114,9 @@ func (c Cache) Digest(ch spec.Chart) (string, error) {
 // Path is where the chart's archive is kept; the repository is part of the name, since two may have
 // charts of the same name and version.
 func (c Cache) Path(ch spec.Chart) string {
-	sum := sha256.Sum256([]byte(strings.TrimRight(spec.Or(ch.Repository, ""), "/")))
+	sum := sha256.Sum256([]byte(strings.TrimRight(spec.Value(ch.Repository), "/")))
 
-	return filepath.Join(c.Dir, fmt.Sprintf("%s-%s-%x.tgz", spec.Or(ch.Name, ""), spec.Or(ch.Version, ""), sum[:4]))
+	return filepath.Join(c.Dir, fmt.Sprintf("%s-%s-%x.tgz", spec.Value(ch.Name), spec.Value(ch.Version), sum[:4]))
 }
 
 // archive is the chart's archive, checked.
@@ -166,7 +166,7 @@ func (c Cache) store(ch spec.Chart, archive []byte) error {
 
 // localPath is the chart's path where its repository is one.
 func (c Cache) localPath(ch spec.Chart) (string, bool) {
-	repository := spec.Or(ch.Repository, "")
+	repository := spec.Value(ch.Repository)
 	if strings.Contains(repository, "://") {
 		return "", false
 	}
@@ -174,7 +174,7 @@ func (c Cache) localPath(ch spec.Chart) (string, bool) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(c.ProjectDir, path)
 	}
-	if name := spec.Or(ch.Name, ""); name != "" {
+	if name := spec.Value(ch.Name); name != "" {
 		if _, err := os.Stat(filepath.Join(path, "Chart.yaml")); err != nil && !strings.HasSuffix(path, ".tgz") {
 			path = filepath.Join(path, name)
 		}
@@ -185,13 +185,13 @@ func (c Cache) localPath(ch spec.Chart) (string, bool) {
 
 // complete says what a chart lacks to be found.
 func complete(ch spec.Chart) error {
-	repository := spec.Or(ch.Repository, "")
+	repository := spec.Value(ch.Repository)
 	switch {
 	case repository == "":
 		return errors.New("the chart has no repository")
-	case strings.Contains(repository, "://") && spec.Or(ch.Name, "") == "":
+	case strings.Contains(repository, "://") && spec.Value(ch.Name) == "":
 		return errors.New("the chart has no name")
-	case strings.Contains(repository, "://") && spec.Or(ch.Version, "") == "":
+	case strings.Contains(repository, "://") && spec.Value(ch.Version) == "":
 		return fmt.Errorf("chart %s has no version", *ch.Name)
 	}
 
@@ -205,9 +205,9 @@ func describe(ch spec.Chart) string {
 		digest = fmt.Sprintf(" (%s)", *ch.Digest)
 	}
 
-	repository := redact(spec.Or(ch.Repository, ""))
+	repository := redact(spec.Value(ch.Repository))
 
-	return fmt.Sprintf("chart %s %s%s of %s", spec.Or(ch.Name, ""), spec.Or(ch.Version, ""), digest, repository)
+	return fmt.Sprintf("chart %s %s%s of %s", spec.Value(ch.Name), spec.Value(ch.Version), digest, repository)
 }
 
 // redact takes user and password out of a URL.
@@ -230,7 +230,7 @@ func digestOf(archive []byte) string {
 
 // digestFits compares the archive with the digest that the stack file says and with the locked one.
 func (c Cache) digestFits(archive []byte, ch spec.Chart) error {
-	want, got := spec.Or(ch.Digest, ""), digestOf(archive)
+	want, got := spec.Value(ch.Digest), digestOf(archive)
 	if want == "" {
 		return c.Lock.Check(ch, got)
 	}
@@ -243,7 +243,7 @@ func (c Cache) digestFits(archive []byte, ch spec.Chart) error {
 
 // versionFits compares the chart with the pinned version.
 func versionFits(loaded *chart.Chart, ch spec.Chart) error {
-	want := strings.TrimPrefix(spec.Or(ch.Version, ""), "v")
+	want := strings.TrimPrefix(spec.Value(ch.Version), "v")
 	if got := strings.TrimPrefix(loaded.Metadata.Version, "v"); want != "" && got != want {
 		return fmt.Errorf("chart %s has version %s, not %s", loaded.Name(), got, want)
 	}

@@ -23,7 +23,7 @@ const (
 
 // CiliumChart is the chart that the cluster's Cilium comes from: the stack's, with defaults.
 func CiliumChart(cfg spec.Config) spec.Chart {
-	ch := spec.Or(cfg.CNI.Cilium, spec.Cilium{}).Chart
+	ch := spec.Value(cfg.CNI.Cilium).Chart
 	if ch.Repository == nil {
 		ch.Repository = spec.Ptr(CiliumRepository)
 	}
@@ -40,13 +40,13 @@ func CiliumChart(cfg spec.Config) spec.Chart {
 // cilium is the pod network: the chart or the Job that installs it, and the objects that say what it
 // announces and allows.
 func (in Input) cilium(ctx context.Context) ([]part, error) {
-	settings := spec.Or(in.Config.CNI.Cilium, spec.Cilium{})
+	settings := spec.Value(in.Config.CNI.Cilium)
 	values, err := in.ciliumValues(settings)
 	if err != nil {
 		return nil, fmt.Errorf("cni.cilium.chart.values: %w", err)
 	}
 	var install part
-	if spec.Or(settings.Install, "chart") == "job" {
+	if spec.Value(settings.Install) == "job" {
 		install = part{name: "cilium-install", contents: ciliumJob(in.Config, settings, values)}
 	} else {
 		contents, err := in.ciliumChart(ctx, values)
@@ -63,10 +63,10 @@ func (in Input) cilium(ctx context.Context) ([]part, error) {
 	if announced := announcements(in.Config, settings); announced != "" {
 		parts = append(parts, part{name: "cilium-announcements", contents: announced})
 	}
-	if gateway := spec.Or(settings.GatewayAPI, spec.GatewayAPI{}); gateway.APIServer != nil {
+	if gateway := spec.Value(settings.GatewayAPI); gateway.APIServer != nil {
 		parts = append(parts, part{name: "kubernetes-api-gateway", contents: apiServerGateway(*gateway.APIServer)})
 	}
-	if spec.Or(settings.DefaultDeny, false) {
+	if spec.Value(settings.DefaultDeny) {
 		parts = append(parts, part{name: "cilium-default-deny", contents: defaultDeny(in.Config)})
 	}
 
@@ -86,7 +86,7 @@ func (in Input) ciliumChart(ctx context.Context, values object) (string, error) 
 // ciliumRelease is how the chart is rendered.
 func (in Input) ciliumRelease(values object) Release {
 	return Release{
-		Name: "cilium", Namespace: ciliumNamespace, Kubernetes: spec.Or(in.Config.Kubernetes.Version, ""), Values: values,
+		Name: "cilium", Namespace: ciliumNamespace, Kubernetes: spec.Value(in.Config.Kubernetes.Version), Values: values,
 		// Its templates ask for the kinds that Gateway API brings.
 		APIs: []string{"gateway.networking.k8s.io/v1/GatewayClass", "gateway.networking.k8s.io/v1"},
 	}
@@ -94,8 +94,8 @@ func (in Input) ciliumRelease(values object) Release {
 
 // CiliumJobImages are the images of what the install Job installs; none where there is no such Job.
 func (in Input) CiliumJobImages(ctx context.Context) ([]string, error) {
-	settings := spec.Or(in.Config.CNI.Cilium, spec.Cilium{})
-	if !in.Config.UsesCilium() || spec.Or(settings.Install, "chart") != "job" {
+	settings := spec.Value(in.Config.CNI.Cilium)
+	if !in.Config.UsesCilium() || spec.Value(settings.Install) != "job" {
 		return nil, nil
 	}
 	values, err := in.ciliumValues(settings)
@@ -117,7 +117,7 @@ func (in Input) CiliumJobImages(ctx context.Context) ([]string, error) {
 // ciliumValues are the values that Talos needs, what the settings turn on, and the user's over both.
 func (in Input) ciliumValues(settings spec.Cilium) (object, error) {
 	values := talosValues()
-	if spec.Or(settings.KubeProxyReplacement, true) {
+	if spec.Value(settings.KubeProxyReplacement) {
 		values["kubeProxyReplacement"] = true
 	}
 	host, port := in.apiServer()
@@ -136,16 +136,16 @@ func (in Input) ciliumValues(settings spec.Cilium) (object, error) {
 	}
 	// An edit of the values takes effect: pods start anew with the settings that they read at their start.
 	operator := object{"rollOutPods": true}
-	switch job := spec.Or(settings.Install, "chart") == "job"; {
+	switch job := spec.Value(settings.Install) == "job"; {
 	case len(in.Config.Nodes) == 1:
 		operator["replicas"] = 1
 	case job:
 		operator["replicas"] = 2 // the chart's default, of which the CLI makes 1
 	}
 	values["rollOutCiliumPods"], values["operator"] = true, operator
-	hubble := spec.Or(settings.Hubble, false)
+	hubble := spec.Value(settings.Hubble)
 	values["hubble"] = object{"enabled": hubble, "relay": object{"enabled": hubble}, "ui": object{"enabled": hubble}}
-	if spec.Or(settings.Install, "chart") == "chart" {
+	if spec.Value(settings.Install) == "chart" {
 		if in.Certificates == nil {
 			return nil, errors.New("Cilium's certificates are missing")
 		}
@@ -162,9 +162,9 @@ func (in Input) ciliumValues(settings spec.Cilium) (object, error) {
 // apiServer is where Cilium reaches the Kubernetes API while it provides the services itself: the
 // load balancer on every node, else the endpoint.
 func (in Input) apiServer() (host string, port int) {
-	prism := spec.Or(in.Config.Talos.KubePrism, spec.KubePrism{})
-	if spec.Or(prism.Enabled, true) {
-		return "localhost", spec.Or(prism.Port, 7445)
+	prism := spec.Value(in.Config.Talos.KubePrism)
+	if spec.Value(prism.Enabled) {
+		return "localhost", spec.Value(prism.Port)
 	}
 
 	return splitEndpoint(in.Config.Endpoint())

@@ -4,6 +4,7 @@
 package manifests
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -60,7 +61,7 @@ func ciliumJob(cfg spec.Config, settings spec.Cilium, values object) string {
 					"tolerations":        list{object{"operator": "Exists"}},
 					"containers": list{object{
 						"name":    name,
-						"image":   spec.Or(settings.CLIImage, versions.CiliumCLIImage),
+						"image":   cmp.Or(spec.Value(settings.CLIImage), versions.CiliumCLIImage),
 						"command": ciliumCommand(cfg, "install"),
 						"env": list{
 							object{"name": "KUBERNETES_SERVICE_HOST", "value": host},

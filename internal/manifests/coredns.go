@@ -4,6 +4,7 @@
 package manifests
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/netip"
@@ -25,7 +26,7 @@ func (in Input) coreDNS(context.Context) ([]part, error) {
 	if err != nil {
 		return nil, fmt.Errorf("manifests.coreDns: %w", err)
 	}
-	corefile := string(spec.Or(dns.Corefile, spec.Text(defaultCorefile(spec.Or(in.Config.Cluster.DNSDomain, "cluster.local")))))
+	corefile := cmp.Or(string(spec.Value(dns.Corefile)), defaultCorefile(spec.Value(in.Config.Cluster.DNSDomain)))
 	labels := object{"k8s-app": "kube-dns", "kubernetes.io/name": "CoreDNS"}
 	meta := func(name string) object {
 		return object{"name": name, "namespace": ciliumNamespace, "labels": labels}
@@ -36,7 +37,7 @@ func (in Input) coreDNS(context.Context) ([]part, error) {
 		mustYAML(object{
 			"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta("coredns"), "data": object{"Corefile": corefile},
 		}) +
-		coreDNSDeployment(meta("coredns"), spec.Or(dns.Image, versions.CoreDNSImage), spec.Or(dns.Replicas, 2)) +
+		coreDNSDeployment(meta("coredns"), cmp.Or(spec.Value(dns.Image), versions.CoreDNSImage), spec.Value(dns.Replicas)) +
 		coreDNSService(meta("kube-dns"), addresses)
 
 	return []part{{name: "coredns", contents: contents}}, nil

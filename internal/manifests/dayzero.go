@@ -79,10 +79,10 @@ func (in Input) ordered(ctx context.Context) ([]part, error) {
 	}
 	var entries []entry
 	for name, m := range in.Config.Manifests.Inline {
-		entries = append(entries, entry{spec.Or(m.Order, 100), 0, name, func() (string, error) { return in.inline(m) }})
+		entries = append(entries, entry{spec.Value(m.Order), 0, name, func() (string, error) { return in.inline(m) }})
 	}
 	for name, c := range in.Config.Manifests.Charts {
-		entries = append(entries, entry{spec.Or(c.Order, 200), 1, name, func() (string, error) { return in.chart(ctx, name, c) }})
+		entries = append(entries, entry{spec.Value(c.Order), 1, name, func() (string, error) { return in.chart(ctx, name, c) }})
 	}
 	slices.SortFunc(entries, func(a, b entry) int {
 		return cmp.Or(cmp.Compare(a.order, b.order), cmp.Compare(a.kind, b.kind), strings.Compare(a.name, b.name))
@@ -112,7 +112,7 @@ func (in Input) inline(m spec.Manifest) (string, error) {
 	case m.Inline != nil && m.File != nil:
 		return "", errors.New("the manifest is both inline and a file: set one of them")
 	}
-	text := []byte(spec.Or(m.Inline, ""))
+	text := []byte(spec.Value(m.Inline))
 	if m.File != nil {
 		if in.ReadFile == nil {
 			return "", fmt.Errorf("the manifest is file %q, but files cannot be read here", *m.File)
@@ -131,7 +131,7 @@ func (in Input) inline(m spec.Manifest) (string, error) {
 
 // chart renders one of the user's charts.
 func (in Input) chart(ctx context.Context, name string, c spec.DayZeroChart) (string, error) {
-	namespace := spec.Or(c.Namespace, "default")
+	namespace := cmp.Or(spec.Value(c.Namespace), "default")
 	values, err := valuesOf(c.Values)
 	if err != nil {
 		return "", err
@@ -141,7 +141,7 @@ func (in Input) chart(ctx context.Context, name string, c spec.DayZeroChart) (st
 		return "", err
 	}
 	text, err := render(loaded, Release{
-		Name: name, Namespace: namespace, Kubernetes: spec.Or(in.Config.Kubernetes.Version, ""), Values: values,
+		Name: name, Namespace: namespace, Kubernetes: spec.Value(in.Config.Kubernetes.Version), Values: values,
 	})
 	if err != nil {
 		return "", err
@@ -149,7 +149,7 @@ func (in Input) chart(ctx context.Context, name string, c spec.DayZeroChart) (st
 	if text, err = inNamespace(text, namespace); err != nil {
 		return "", fmt.Errorf("reading what chart %s rendered: %w", loaded.Name(), err)
 	}
-	if spec.Or(c.CreateNamespace, true) && namespace != "default" && !strings.HasPrefix(namespace, "kube-") {
+	if spec.Value(c.CreateNamespace) && namespace != "default" && !strings.HasPrefix(namespace, "kube-") {
 		text = namespaceObject(namespace) + text
 	}
 

@@ -43,7 +43,7 @@ func (f Fetcher) Fetch(ctx context.Context, ch spec.Chart) ([]byte, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
-	repository := spec.Or(ch.Repository, "")
+	repository := spec.Value(ch.Repository)
 	if strings.HasPrefix(repository, "oci://") {
 		return f.pull(ch)
 	}
@@ -102,7 +102,7 @@ func placeOf(raw []byte, base *url.URL, ch spec.Chart) (*url.URL, error) {
 func (f Fetcher) get(ctx context.Context, place, base *url.URL, ch spec.Chart) ([]byte, error) {
 	return f.download(ctx, place, func(request *http.Request) {
 		if place.Host == base.Host && ch.Username != nil {
-			request.SetBasicAuth(*ch.Username, spec.Or(ch.Password, spec.Secret{}).Reveal())
+			request.SetBasicAuth(*ch.Username, spec.Value(ch.Password).Reveal())
 		}
 	})
 }
@@ -153,7 +153,7 @@ func (f Fetcher) pull(ch spec.Chart) ([]byte, error) {
 	bounded.Timeout = fetchTimeout
 	options := []registry.ClientOption{registry.ClientOptWriter(io.Discard), registry.ClientOptHTTPClient(&bounded)}
 	if ch.Username != nil {
-		options = append(options, registry.ClientOptBasicAuth(*ch.Username, spec.Or(ch.Password, spec.Secret{}).Reveal()))
+		options = append(options, registry.ClientOptBasicAuth(*ch.Username, spec.Value(ch.Password).Reveal()))
 	}
 	client, err := registry.NewClient(options...)
 	if err != nil {

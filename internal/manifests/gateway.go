@@ -77,7 +77,7 @@ const gatewaySources = "https://raw.githubusercontent.com/kubernetes-sigs/gatewa
 // gatewayURLs are the definitions that are downloaded: those the stack names, else the release's
 // that Cilium's documentation names for the chart.
 func gatewayURLs(cfg spec.Config) ([]string, error) {
-	gateway := spec.Or(cfg.CNI.Cilium, spec.Cilium{}).GatewayAPI
+	gateway := spec.Value(cfg.CNI.Cilium).GatewayAPI
 	if !cfg.UsesCilium() || gateway == nil {
 		return nil, nil
 	}
@@ -91,7 +91,7 @@ func gatewayURLs(cfg spec.Config) ([]string, error) {
 
 		return urls, nil
 	}
-	version := spec.Or(gateway.Version, "")
+	version := spec.Value(gateway.Version)
 	if version == "" {
 		var err error
 		if version, err = versions.GatewayAPI(*CiliumChart(cfg).Version); err != nil {
@@ -117,7 +117,7 @@ func apiServerGateway(a spec.GatewayAPIServer) string {
 	gateway := object{
 		"gatewayClassName": "cilium",
 		"listeners": list{object{
-			"name": "api", "protocol": "TLS", "port": spec.Or(a.Port, 6443), "hostname": a.Hostname,
+			"name": "api", "protocol": "TLS", "port": spec.Value(a.Port), "hostname": a.Hostname,
 			"tls":           object{"mode": "Passthrough"},
 			"allowedRoutes": object{"namespaces": object{"from": "Same"}},
 		}},

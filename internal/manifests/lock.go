@@ -102,9 +102,9 @@ func (l Lock) Keep(ch spec.Chart, digest string) (bool, error) {
 
 // lockedAt is the repository as the lock names it, without credentials.
 func lockedAt(ch spec.Chart) string {
-	return redact(strings.TrimRight(spec.Or(ch.Repository, ""), "/"))
+	return redact(strings.TrimRight(spec.Value(ch.Repository), "/"))
 }
 
 func lockedAs(ch spec.Chart) string {
-	return spec.Or(ch.Name, "") + "-" + strings.TrimPrefix(spec.Or(ch.Version, ""), "v")
+	return spec.Value(ch.Name) + "-" + strings.TrimPrefix(spec.Value(ch.Version), "v")
 }

@@ -73,7 +73,7 @@ func CheckNodes(c spec.Config, l *check.List) {
 // paths under at.
 func CheckArgoCD(g spec.GitOps, at string, l *check.List) { addons.CheckArgoCD(g, at, l) }
 
-// CheckImage records what is wrong with an image for a Talos version, at the path of the field.
+// CheckImage records what is wrong with an image, complete with its defaults, for a Talos version, at the path of the field.
 // readFile reads the schematic file by its path relative to the project directory.
 func CheckImage(path string, img spec.Image, talosVersion string, readFile func(string) ([]byte, error), l *check.List) {
 	vms.CheckImage(path, img, talosVersion, readFile, l)

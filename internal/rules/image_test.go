@@ -79,6 +79,7 @@ func TestImages(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			spec.FillDefaults(&c.image)
 			var l check.List
 			rules.CheckImage("images.default", c.image, "v1.12.4", imageFiles, &l)
 			var got []string

@@ -18,7 +18,7 @@ const (
 )
 
 // ARM reports whether the image is for 64-bit ARM.
-func ARM(img spec.Image) bool { return spec.Or(img.Arch, "amd64") == "arm64" }
+func ARM(img spec.Image) bool { return spec.Value(img.Arch) == "arm64" }
 
 // CloudInitInterface returns the drive of the cloud-init data.
 func CloudInitInterface(img spec.Image) string {
@@ -48,7 +48,7 @@ func Chipset(n spec.NamedNode, img spec.Image) string {
 	if ARM(img) {
 		return "virt"
 	}
-	if machine := spec.Or(n.Machine, "q35"); machine != "i440fx" {
+	if machine := spec.Value(n.Machine); machine != "i440fx" {
 		return machine
 	}
 
@@ -57,7 +57,7 @@ func Chipset(n spec.NamedNode, img spec.Image) string {
 
 // CPUType returns the emulated CPU; for ARM an x86 type becomes the most capable ARM one.
 func CPUType(n spec.NamedNode, img spec.Image) string {
-	kind := spec.Or(n.CPUType, "x86-64-v2-AES")
+	kind := spec.Value(n.CPUType)
 	if ARM(img) && strings.HasPrefix(kind, "x86-64") {
 		return "max"
 	}
@@ -69,7 +69,7 @@ func CPUType(n spec.NamedNode, img spec.Image) string {
 func KeptDisks(n spec.NamedNode) []spec.DataDisk {
 	var kept []spec.DataDisk
 	for _, disk := range n.DataDisks() {
-		if spec.Or(disk.KeepOnRebuild, false) {
+		if spec.Value(disk.KeepOnRebuild) {
 			kept = append(kept, disk)
 		}
 	}
@@ -84,7 +84,7 @@ func Limited(d spec.Disk) bool {
 	}
 	s := *d.Speed
 	for _, limit := range []*int{s.Read, s.ReadBurst, s.Write, s.WriteBurst, s.IOPSRead, s.IOPSWrite} {
-		if spec.Or(limit, 0) > 0 {
+		if spec.Value(limit) > 0 {
 			return true
 		}
 	}

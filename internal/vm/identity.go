@@ -64,36 +64,36 @@ type Disk struct {
 func IdentityOf(n spec.NamedNode, img spec.Image, rebuild int) Identity {
 	id := Identity{
 		Rebuild: rebuild,
-		Host:    spec.Or(n.Host, ""),
-		VMID:    spec.Or(n.VMID, 0),
-		Migrate: spec.Or(n.Migrate, true),
+		Host:    spec.Value(n.Host),
+		VMID:    spec.Value(n.VMID),
+		Migrate: spec.Value(n.Migrate),
 		Fixed:   fixed(n, img),
 		HA:      n.HA != nil,
-		Role:    string(spec.Or(n.Role, spec.Worker)),
+		Role:    string(spec.Value(n.Role)),
 		Disks:   map[string]Disk{n.OSDisk.Interface(): diskOf("osDisk", *n.OSDisk)},
-		System:  spec.Or(img.Platform, "nocloud") + " " + spec.Or(img.Arch, "amd64"),
+		System:  spec.Value(img.Platform) + " " + spec.Value(img.Arch),
 	}
 	if address := n.Address(); address.IsValid() {
 		id.Address = address.String()
 	}
 	if len(KeptDisks(n)) > 0 {
-		id.DataVMID = spec.Or(n.DataVMID, 0)
+		id.DataVMID = spec.Value(n.DataVMID)
 	}
 	for _, disk := range n.DataDisks() {
 		id.Disks[disk.Interface()] = diskOf(check.Join("disks", disk.Name), disk.Disk)
 	}
-	if spec.Or(img.SecureBoot, false) {
+	if spec.Value(img.SecureBoot) {
 		id.System += " secure boot"
 	}
-	if e := n.EFIDisk; spec.Or(n.BIOS, "seabios") == "ovmf" && e != nil {
-		id.EFIDisk = fmt.Sprintf("%s %s", spec.Or(e.Type, "4m"), spec.Or(e.Format, "raw"))
-		if spec.Or(e.PreEnrolledKeys, false) {
+	if e := n.EFIDisk; spec.Value(n.BIOS) == "ovmf" && e != nil {
+		id.EFIDisk = fmt.Sprintf("%s %s", spec.Value(e.Type), spec.Value(e.Format))
+		if spec.Value(e.PreEnrolledKeys) {
 			id.EFIDisk += " with keys"
 		}
-		id.EFIDatastore = spec.Or(e.Datastore, "")
+		id.EFIDatastore = spec.Value(e.Datastore)
 	}
 	if n.TPM != nil {
-		id.TPM, id.TPMDatastore = spec.Or(n.TPM.Version, "v2.0"), spec.Or(n.TPM.Datastore, "")
+		id.TPM, id.TPMDatastore = spec.Value(n.TPM.Version), spec.Value(n.TPM.Datastore)
 	}
 
 	return id
@@ -101,7 +101,7 @@ func IdentityOf(n spec.NamedNode, img spec.Image, rebuild int) Identity {
 
 func diskOf(field string, d spec.Disk) Disk {
 	return Disk{
-		Field: field, Size: int(spec.Or(d.Size, 0)), Format: spec.Or(d.Format, "raw"), Kept: spec.Or(d.KeepOnRebuild, false),
+		Field: field, Size: int(spec.Value(d.Size)), Format: spec.Value(d.Format), Kept: spec.Value(d.KeepOnRebuild),
 		Limited: Limited(d),
 	}
 }
@@ -115,7 +115,7 @@ func fixed(n spec.NamedNode, img spec.Image) []string {
 	if len(n.USB) > 0 {
 		reasons = append(reasons, "a USB device is passed through (usb)")
 	}
-	if image.ISO(img) && img.DatastoreHost == nil && spec.Or(n.CDROM, true) {
+	if image.ISO(img) && img.DatastoreHost == nil && spec.Value(n.CDROM) {
 		reasons = append(reasons, "the ISO in its drive is on a local datastore (set cdRom to false and run up first)")
 	}
 

@@ -4,6 +4,7 @@
 package controller
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/url"
@@ -62,7 +63,7 @@ func (b *builder) register(key pulumi.StringOutput) (pulumi.Resource, error) {
 	r := &registration{
 		ctx: b.ctx, name: b.name + "-registration", title: keyTitle(b.clusterName, key), key: key,
 		repository: spec.RepositoryPath(u.Path), host: *auth.Register, token: b.credentials.registrationToken(*auth.Register), opts: b.outside,
-		api: spec.Or(auth.Register.URL, defaultAPI(auth.Register.Kind, u.Hostname())),
+		api: cmp.Or(spec.Value(auth.Register.URL), defaultAPI(auth.Register.Kind, u.Hostname())),
 	}
 	switch r.host.Kind {
 	case "github":

@@ -75,7 +75,7 @@ const releaseTimeout = 600
 
 // chartReference returns how Helm names the chart, and its repository where that is given apart.
 func chartReference(chart spec.Chart) (reference, repository string) {
-	name, from := spec.Or(chart.Name, ""), spec.Or(chart.Repository, "")
+	name, from := spec.Value(chart.Name), spec.Value(chart.Repository)
 	switch {
 	case strings.HasPrefix(from, "http://"), strings.HasPrefix(from, "https://"):
 		return name, from

@@ -4,6 +4,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -32,8 +33,8 @@ type API struct {
 func (a API) access(ctx context.Context) (proxmox.Access, error) {
 	p := a.Settings
 	found := proxmox.Access{
-		Endpoint: spec.Or(p.Endpoint, os.Getenv("PROXMOX_VE_ENDPOINT")), Insecure: spec.Or(p.Insecure, false),
-		Token: os.Getenv("PROXMOX_VE_API_TOKEN"), Username: spec.Or(p.Username, os.Getenv("PROXMOX_VE_USERNAME")),
+		Endpoint: cmp.Or(spec.Value(p.Endpoint), os.Getenv("PROXMOX_VE_ENDPOINT")), Insecure: spec.Value(p.Insecure),
+		Token: os.Getenv("PROXMOX_VE_API_TOKEN"), Username: cmp.Or(spec.Value(p.Username), os.Getenv("PROXMOX_VE_USERNAME")),
 		Password: os.Getenv("PROXMOX_VE_PASSWORD"),
 	}
 	var err error
@@ -106,7 +107,7 @@ func (a Args) clearLeftover(s hook.Step) error {
 
 // wantedVM tells a node's VM from others.
 func wantedVM(n spec.NamedNode) proxmox.Wanted {
-	wanted := proxmox.Wanted{ID: spec.Or(n.VMID, 0), Name: n.Name}
+	wanted := proxmox.Wanted{ID: spec.Value(n.VMID), Name: n.Name}
 	for _, d := range n.Devices() {
 		wanted.MACs = append(wanted.MACs, *d.MAC)
 	}

@@ -33,13 +33,13 @@ type Machine struct {
 // MachineOf returns what to remember of a node's VM.
 func MachineOf(n vmargs.Node, lifecycle spec.Lifecycle) Machine {
 	m := Machine{
-		Hostname: spec.Or(n.Node.Hostname, n.Node.Name),
+		Hostname: spec.Value(n.Node.Hostname),
 		VM:       vm.IdentityOf(n.Node, n.Image, lifecycle.Replace[n.Node.Name]),
 	}
 	switch {
-	case spec.Or(n.Node.Protection, false):
+	case spec.Value(n.Node.Protection):
 		m.Protected = "nodes." + n.Node.Name + ".protection"
-	case spec.Or(n.Cluster.Protect, false):
+	case spec.Value(n.Cluster.Protect):
 		m.Protected = "cluster.protect"
 	}
 

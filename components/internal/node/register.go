@@ -79,7 +79,7 @@ func Register(ctx *pulumi.Context, a Args) (*vm.VirtualMachine, error) {
 // a new one is made.
 func (a Args) protected() []pulumi.ResourceOption {
 	opts := []pulumi.ResourceOption{pulumi.Parent(a.Parent), pulumi.DeleteBeforeReplace(true)}
-	if spec.Or(a.Cluster.Protect, false) {
+	if spec.Value(a.Cluster.Protect) {
 		opts = append(opts, pulumi.Protect(true))
 	}
 

@@ -30,7 +30,7 @@ type storedState struct {
 // storeCredentials hands the kubeconfig and the talosconfig to the user's secrets manager, those of the two
 // that have a name there.
 func storeCredentials(b *Build, kubeconfig pulumi.StringOutput) error {
-	store := spec.Or(b.Config.Output.Store, spec.CredentialStore{})
+	store := spec.Value(b.Config.Output.Store)
 	if len(store.Command) == 0 {
 		return nil
 	}

@@ -25,7 +25,7 @@ const certificatesKey = "certificates"
 // registered: with fresh certificates where the pod network needs some, which are persisted later.
 func dayZero(ctx context.Context, in manifests.Input) (manifests.Input, []machineconfig.Manifest, error) {
 	if in.Config.UsesCilium() {
-		made, err := manifests.NewCertificates(spec.Or(in.Config.Cluster.Name, ""), time.Now())
+		made, err := manifests.NewCertificates(spec.Value(in.Config.Cluster.Name), time.Now())
 		if err != nil {
 			return in, nil, err
 		}

@@ -49,7 +49,7 @@ func refuseOther(setting, was, now, why string) error {
 
 // contract returns the contract that the stack names, else the one that was pinned when the cluster was made.
 func contract(b *Build) pulumi.StringOutput {
-	if given := spec.Or(b.Config.Talos.Contract, ""); given != "" {
+	if given := spec.Value(b.Config.Talos.Contract); given != "" {
 		return pulumi.String(given).ToStringOutput()
 	}
 

@@ -112,7 +112,7 @@ func ciliumInstall(cfg spec.Config) string {
 		return ""
 	}
 
-	return spec.Or(cfg.CNI.Cilium.Install, "chart")
+	return spec.Value(cfg.CNI.Cilium.Install)
 }
 
 // refuseKubernetesStep refuses, in the preview already, a step that Kubernetes does not take.

@@ -128,7 +128,7 @@ func counted(n int, noun string) string {
 
 // howToReach returns where the talosconfig is: after a first run that failed the stack has no outputs.
 func howToReach(cfg spec.Config) string {
-	if file := spec.Or(cfg.Output.TalosconfigFile, ""); file != "" {
+	if file := spec.Value(cfg.Output.TalosconfigFile); file != "" {
 		return "talosconfig: " + file
 	}
 

@@ -4,6 +4,7 @@
 package talos
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -75,7 +76,7 @@ func generateSecrets(s *Session, opts ...pulumi.ResourceOption) (*Secrets, error
 
 // firstContract returns what a cluster that is made now is pinned to: as told, else the version's own.
 func firstContract(cfg spec.Config) string {
-	return spec.Or(cfg.Talos.Contract, versions.MinorOf(*cfg.Talos.Version))
+	return cmp.Or(spec.Value(cfg.Talos.Contract), versions.MinorOf(*cfg.Talos.Version))
 }
 
 // pinnedContract reads the contract from the state; the version's own where the state has none.
@@ -106,7 +107,7 @@ func secretsOf(s machine.MachineSecrets) machineconfig.Secrets {
 		Secrets: machineconfig.KubernetesSecrets{
 			BootstrapToken:            s.Secrets.BootstrapToken,
 			SecretboxEncryptionSecret: s.Secrets.SecretboxEncryptionSecret,
-			AescbcEncryptionSecret:    spec.Or(s.Secrets.AescbcEncryptionSecret, ""),
+			AescbcEncryptionSecret:    spec.Value(s.Secrets.AescbcEncryptionSecret),
 		},
 		Trustdinfo: machineconfig.TrustdInfo{Token: s.Trustdinfo.Token},
 	}
@@ -175,7 +176,7 @@ func fileAtUp(s *Session, path *string) string {
 		return ""
 	}
 
-	return spec.Or(path, "")
+	return spec.Value(path)
 }
 
 func secretString(text pulumi.StringOutput) pulumi.StringOutput {

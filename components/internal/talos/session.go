@@ -75,10 +75,10 @@ func pollOptions(limit *spec.Duration) cluster.PollOptions {
 // clusterOf returns what operations need to know about the cluster.
 func clusterOf(cfg spec.Config) cluster.Cluster {
 	c := cluster.Cluster{
-		Name:           spec.Or(cfg.Cluster.Name, ""),
-		SkipKubernetes: spec.Or(cfg.Lifecycle.SkipKubernetesChecks, spec.Or(cfg.CNI.Name, "") == "none"),
+		Name:           spec.Value(cfg.Cluster.Name),
+		SkipKubernetes: skipKubernetesChecks(cfg),
 		KubeProxy:      cfg.KubeProxyEnabled(),
-		CoreDNS:        cfg.Manifests.CoreDNS == nil || !spec.Or(cfg.Manifests.CoreDNS.Disabled, false),
+		CoreDNS:        cfg.Manifests.CoreDNS == nil || !spec.Value(cfg.Manifests.CoreDNS.Disabled),
 	}
 	for _, n := range cfg.Nodes {
 		c.Members = append(c.Members, memberOf(n))
@@ -87,10 +87,20 @@ func clusterOf(cfg spec.Config) cluster.Cluster {
 	return c
 }
 
+// skipKubernetesChecks reports whether health is judged without Kubernetes: as told, else where the stack brings no pod network,
+// without which nodes never become Ready.
+func skipKubernetesChecks(cfg spec.Config) bool {
+	if told := cfg.Lifecycle.SkipKubernetesChecks; told != nil {
+		return *told
+	}
+
+	return spec.Value(cfg.CNI.Name) == "none"
+}
+
 // memberOf returns what operations need to know about a node.
 func memberOf(n spec.NamedNode) cluster.Member {
 	return cluster.Member{
-		Name: n.Name, Hostname: spec.Or(n.Hostname, n.Name),
+		Name: n.Name, Hostname: spec.Value(n.Hostname),
 		Address: n.Address().String(), ControlPlane: n.IsControlPlane(),
 	}
 }

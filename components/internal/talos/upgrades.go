@@ -78,7 +78,7 @@ func imageEdits(b *Build) (map[string]pulumi.StringInput, error) {
 }
 
 // variantOf returns the image variant that a node boots.
-func variantOf(n spec.NamedNode) string { return spec.Or(n.Node.Image, spec.DefaultImage) }
+func variantOf(n spec.NamedNode) string { return spec.Value(n.Node.Image) }
 
 // registerUpgrade registers what one node runs.
 func registerUpgrade(

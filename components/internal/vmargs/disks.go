@@ -85,7 +85,7 @@ func Ignored(node Node, allowReplace []string) []string {
 	slices.Sort(ignored)
 	all := []spec.Disk{*n.OSDisk}
 	for i, data := range n.DataDisks() {
-		if spec.Or(data.KeepOnRebuild, false) {
+		if spec.Value(data.KeepOnRebuild) {
 			ignored = append(ignored, fmt.Sprintf("disks[%d].size", i+1))
 		}
 		all = append(all, data.Disk)
@@ -128,8 +128,8 @@ func disk(d spec.Disk) vm.VirtualMachineDiskArgs {
 		Cache:       pulumi.String(*d.Cache),
 		Aio:         pulumi.String(*d.AIO),
 		Discard:     pulumi.String(onOff(*d.Discard)),
-		Iothread:    pulumi.Bool(spec.Or(d.Iothread, false)),
-		Ssd:         pulumi.Bool(spec.Or(d.SSD, false)),
+		Iothread:    pulumi.Bool(spec.Value(d.Iothread)),
+		Ssd:         pulumi.Bool(spec.Value(d.SSD)),
 		Backup:      pulumi.Bool(*d.Backup),
 		Replicate:   pulumi.Bool(*d.Replicate),
 		Serial:      pulumi.StringPtrFromPtr(d.Serial),

@@ -74,7 +74,7 @@ func ipConfigs(n spec.NamedNode) vm.VirtualMachineInitializationIpConfigArray {
 			config.Ipv4 = vm.VirtualMachineInitializationIpConfigIpv4Args{
 				Address: pulumi.String(four), Gateway: pulumi.StringPtrFromPtr(d.Gateway),
 			}
-		case spec.Or(d.DHCP, false):
+		case spec.Value(d.DHCP):
 			config.Ipv4 = vm.VirtualMachineInitializationIpConfigIpv4Args{Address: pulumi.String("dhcp")}
 		}
 		if six != "" {

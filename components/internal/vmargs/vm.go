@@ -102,7 +102,7 @@ func cdrom(node Node) vm.VirtualMachineCdromPtrInput {
 
 // Tags returns the VM's tags as Proxmox VE stores them: lower case, each once, sorted.
 func Tags(node Node) []string {
-	all := slices.Concat([]string{spec.Or(node.Cluster.Name, "")}, node.Cluster.Tags, node.Node.Tags)
+	all := slices.Concat([]string{spec.Value(node.Cluster.Name)}, node.Cluster.Tags, node.Node.Tags)
 	for i, tag := range all {
 		all[i] = strings.ToLower(tag)
 	}
@@ -153,7 +153,7 @@ func numas(n spec.NamedNode) vm.VirtualMachineNumaArrayInput {
 			Cpus:      pulumi.String(node.CPUs),
 			Memory:    pulumi.Int(int(node.Memory)),
 			Hostnodes: pulumi.StringPtrFromPtr(node.HostNodes),
-			Policy:    pulumi.String(spec.Or(node.Policy, "preferred")),
+			Policy:    pulumi.String(spec.Value(node.Policy)),
 		})
 	}
 	if all == nil {
@@ -187,10 +187,10 @@ func startup(s *spec.Startup) vm.VirtualMachineStartupPtrInput {
 }
 
 func vga(n spec.NamedNode) vm.VirtualMachineVgaArgs {
-	v := spec.Or(n.VGA, spec.VGA{})
+	v := spec.Value(n.VGA)
 
 	return vm.VirtualMachineVgaArgs{
-		Type:      pulumi.String(spec.Or(v.Type, "std")),
+		Type:      pulumi.String(spec.Value(v.Type)),
 		Memory:    pulumi.IntPtrFromPtr(v.Memory),
 		Clipboard: pulumi.StringPtrFromPtr(v.Clipboard),
 	}
@@ -257,6 +257,6 @@ func MachineID(v *vm.VirtualMachine) pulumi.StringOutput {
 			return ""
 		}
 
-		return spec.Or(s.Uuid, "")
+		return spec.Value(s.Uuid)
 	}).(pulumi.StringOutput)
 }

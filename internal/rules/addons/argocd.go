@@ -36,7 +36,7 @@ func CheckArgoCD(g spec.GitOps, at string, l *check.List) {
 
 // fluxOnly records settings that have no meaning in one way of installing Flux.
 func (r *rules) fluxOnly(g spec.GitOps) {
-	if spec.Or(g.DayZero, false) {
+	if spec.Value(g.DayZero) {
 		r.Addf("gitops.dayZero", "is a choice of Argo CD: with flux set gitops.method to inline")
 	}
 	if g.Version != nil && *g.Method != "operator" {

@@ -51,11 +51,11 @@ func (r *rules) ciliumJob(c spec.Cilium) {
 		return
 	}
 	const at, instead = "cni.cilium.chart.", "set cni.cilium.install to chart"
-	if repository := spec.Or(c.Chart.Repository, ""); repository != "" && !strings.Contains(repository, "://") {
+	if repository := spec.Value(c.Chart.Repository); repository != "" && !strings.Contains(repository, "://") {
 		r.Addf(at+"repository", "%s is a path in the project, which the install Job cannot read: "+
 			"write https://… or oci://…, or %s", repository, instead)
 	}
-	if spec.Or(c.Chart.Name, "cilium") != "cilium" {
+	if spec.Value(c.Chart.Name) != "cilium" {
 		r.Addf(at+"name", "the install Job installs the chart cilium alone: remove it, or %s", instead)
 	}
 	if c.Chart.Digest != nil {
@@ -123,7 +123,7 @@ func (r *rules) otherCNI() {
 		r.Addf("cni.cilium", "is written while cni.name is %s: set cni.name to cilium, or remove it", *r.Config.CNI.Name)
 	}
 	m := r.Config.Manifests
-	if *r.Config.CNI.Name == "none" && len(m.Inline)+len(m.Charts)+len(m.Extra) == 0 && !spec.Or(r.Config.Lifecycle.SkipKubernetesChecks, false) {
+	if *r.Config.CNI.Name == "none" && len(m.Inline)+len(m.Charts)+len(m.Extra) == 0 && !spec.Value(r.Config.Lifecycle.SkipKubernetesChecks) {
 		r.Addf("cni.name", "is none and no manifest brings a pod network, so that nodes never get ready: "+
 			"add one under manifests, or set lifecycle.skipKubernetesChecks to true")
 	}
@@ -180,7 +180,7 @@ func (r *rules) pool(path string, p spec.CiliumPool) {
 // chart checks where a chart comes from.
 func (r *rules) chart(path string, c spec.Chart) {
 	remote := true
-	switch repository := spec.Or(c.Repository, ""); {
+	switch repository := spec.Value(c.Repository); {
 	case c.Repository == nil:
 		r.Addf(path+".repository", "is required: write an URL, oci://… or a path in the project")
 	case strings.Contains(repository, "://"):
@@ -247,7 +247,7 @@ func (r *rules) manifests() {
 		r.Addf("manifests.extraHeaders", "is for the URLs under extra, and there are none: remove it")
 	}
 	r.coreDNS(m.CoreDNS)
-	if d := m.CoreDNS; d != nil && spec.Or(d.Disabled, false) && (d.Image != nil || d.Corefile != nil) {
+	if d := m.CoreDNS; d != nil && spec.Value(d.Disabled) && (d.Image != nil || d.Corefile != nil) {
 		r.Addf("manifests.coreDns.disabled", "is true while other settings of CoreDNS are written: remove one of them")
 	}
 }

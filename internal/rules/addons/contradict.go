@@ -30,7 +30,7 @@ func (r *rules) ciliumValues(c spec.Cilium) {
 		return false
 	}
 	policy := "default"
-	if spec.Or(c.DefaultDeny, false) {
+	if spec.Value(c.DefaultDeny) {
 		policy = "always"
 	}
 	r.contradicted("cni.cilium.chart.values", *c.Chart.Values, []said{

@@ -87,7 +87,7 @@ func (r *rules) gitopsMethod(g spec.GitOps) {
 		}
 	}
 	r.chart("gitops.chart", g.Chart)
-	if !spec.Or(g.DayZero, false) && spec.Or(g.Method, "") != "inline" { // else Helm itself reads them
+	if !spec.Value(g.DayZero) && spec.Value(g.Method) != "inline" { // else Helm itself reads them
 		r.releaseValues("gitops.chart.values", g.Chart.Values)
 	}
 }
@@ -155,7 +155,7 @@ func (r *rules) gitURL(g spec.Git) {
 		r.Addf(at, "%q names no user: write ssh://git@%s%s", *g.URL, u.Host, u.Path)
 	case credential.In(*g.URL) != "":
 		r.Addf(at, "holds %s in plain text: give it under gitops.git.auth", credential.In(*g.URL))
-	case u.Scheme == "http" && g.Auth != nil && spec.Or(g.Auth.Type, "token") != "ssh":
+	case u.Scheme == "http" && g.Auth != nil && spec.Value(g.Auth.Type) != "ssh":
 		r.Addf(at, "sends the credentials of gitops.git.auth in plain text: write https://")
 	case strings.Trim(u.Path, "/") == "":
 		r.Addf(at, "%q names no repository", *g.URL)
@@ -170,7 +170,7 @@ func (r *rules) gitAuth(g spec.Git) {
 		return
 	}
 	a, at := *g.Auth, "gitops.git.auth"
-	kind := spec.Or(a.Type, "")
+	kind := spec.Value(a.Type)
 	if kind == "" {
 		if g.URL != nil {
 			r.Addf(at+".type", "is required: ssh, token, basic or githubApp")
@@ -178,7 +178,7 @@ func (r *rules) gitAuth(g spec.Git) {
 
 		return
 	}
-	overSSH := strings.HasPrefix(spec.Or(g.URL, ""), "ssh://")
+	overSSH := strings.HasPrefix(spec.Value(g.URL), "ssh://")
 	if g.URL != nil && overSSH != (kind == "ssh") {
 		r.Addf(at+".type", "%s does not go with %q: ssh needs an ssh:// URL, the others https://", kind, *g.URL)
 	}
@@ -225,7 +225,7 @@ func (r *rules) deployKeyHost(at string, g spec.Git, h spec.DeployKeyHost) {
 			r.Addf(at+".url", "%q is no https:// URL of an API", *h.URL)
 		}
 	}
-	u, ok := scope.WebURL(spec.Or(g.URL, ""), "ssh")
+	u, ok := scope.WebURL(spec.Value(g.URL), "ssh")
 	if ok && h.Kind != "gitlab" && strings.Count(spec.RepositoryPath(u.Path), "/") != 1 {
 		r.Addf(at+".kind", "%s has repositories by owner and name, and gitops.git.url is %q", h.Kind, *g.URL)
 	}
@@ -244,7 +244,7 @@ func (r *rules) sshAuth(at string, g spec.Git, a spec.GitAuth) {
 		return
 	}
 	hosts, ok := knownHosts(*a.KnownHosts)
-	u, isURL := scope.WebURL(spec.Or(g.URL, ""), "ssh")
+	u, isURL := scope.WebURL(spec.Value(g.URL), "ssh")
 	switch {
 	case !ok:
 		r.Addf(at+".knownHosts", "is not in the form of ~/.ssh/known_hosts: write <host> <type> <key>")

@@ -33,7 +33,7 @@ func (r *rules) cluster() {
 	if c.SecretsBundle != nil && !isBundle(c.SecretsBundle.Reveal()) {
 		r.Addf("cluster.secretsBundle", "is not a secrets bundle: give the YAML that `talosctl gen secrets` writes")
 	}
-	if spec.Or(c.Adopted, false) && c.SecretsBundle == nil {
+	if spec.Value(c.Adopted) && c.SecretsBundle == nil {
 		r.Addf("cluster.secretsBundle", "is required for an adopted cluster: give the secrets it was made with")
 	}
 	r.controlPlanes()

@@ -132,7 +132,7 @@ func (r *rules) family(path, suffix string, address, subnet, gateway *string, si
 	}
 	var own netip.Prefix
 	if address != nil {
-		p, err := spec.ParsePrefix(*address, spec.Or(subnet, ""))
+		p, err := spec.ParsePrefix(*address, spec.Value(subnet))
 		if err != nil {
 			r.Addf(path+".address"+suffix, "%s", err)
 

@@ -19,7 +19,7 @@ const apiPort = "6443"
 // endpoint checks that an address given for the Kubernetes API leads to an API server. A name may lead anywhere.
 func (r *rules) endpoint() {
 	const at = "cluster.endpoint"
-	u, err := url.Parse(spec.Or(r.Config.Cluster.Endpoint, ""))
+	u, err := url.Parse(spec.Value(r.Config.Cluster.Endpoint))
 	if err != nil || u.Hostname() == "" {
 		return
 	}
@@ -162,7 +162,7 @@ func (r *rules) routes(path string, d spec.Network) {
 				r.Addf(at+".network", "%s is the card's own network, which needs no route: remove it", network)
 			}
 		}
-		hop, err := netip.ParseAddr(spec.Or(route.Gateway, ""))
+		hop, err := netip.ParseAddr(spec.Value(route.Gateway))
 		if err != nil || *d.DHCP || len(own) == 0 || hop.Is4() != network.Addr().Is4() {
 			continue
 		}

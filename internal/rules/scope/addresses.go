@@ -29,7 +29,7 @@ func (s *Scope) Outside() []Known {
 		}
 	}
 	p := s.Config.Proxmox
-	if u, err := url.Parse(spec.Or(p.Endpoint, "")); err == nil {
+	if u, err := url.Parse(spec.Value(p.Endpoint)); err == nil {
 		add(u.Hostname(), "the Proxmox host of proxmox.endpoint")
 	}
 	if p.SSH != nil {
@@ -72,7 +72,7 @@ func Gateways(n spec.Network) []netip.Addr {
 }
 
 func addrOf(text *string) netip.Addr {
-	a, _ := netip.ParseAddr(spec.Or(text, ""))
+	a, _ := netip.ParseAddr(spec.Value(text))
 
 	return a
 }
@@ -110,7 +110,7 @@ func (r Range) Within(o Range) bool { return o.Contains(r.First) && o.Contains(r
 
 // PoolRange returns the addresses of a pool of LoadBalancer addresses; false when it names none.
 func PoolRange(p spec.CiliumPool) (Range, bool) {
-	if network, err := netip.ParsePrefix(spec.Or(p.CIDR, "")); err == nil {
+	if network, err := netip.ParsePrefix(spec.Value(p.CIDR)); err == nil {
 		return RangeOf(network), true
 	}
 	start, stop := addrOf(p.Start), addrOf(p.Stop)

@@ -26,7 +26,7 @@ func (r *rules) kubernetes() {
 	r.kubelet(*k.Kubelet)
 	r.selected("kubernetes.etcd.advertisedSubnets", k.Etcd.AdvertisedSubnets)
 
-	replaces := r.Config.UsesCilium() && spec.Or(r.Config.CNI.Cilium.KubeProxyReplacement, true)
+	replaces := r.Config.UsesCilium() && spec.Value(r.Config.CNI.Cilium.KubeProxyReplacement)
 	switch enabled := *k.Proxy.Enabled; {
 	case enabled && replaces:
 		r.Addf(
@@ -61,7 +61,7 @@ func (r *rules) apiServer(a spec.APIServer) {
 	for _, name := range scope.SortedKeys(a.AdmissionPlugins) {
 		r.admission(name, a.AdmissionPlugins[name])
 	}
-	if _, ok := a.AdmissionPlugins["PodSecurity"]; ok && spec.Or(a.DisablePodSecurity, false) {
+	if _, ok := a.AdmissionPlugins["PodSecurity"]; ok && spec.Value(a.DisablePodSecurity) {
 		r.Addf(
 			"kubernetes.apiServer.disablePodSecurity",
 			"is true while admissionPlugins configures PodSecurity: remove one of them")
@@ -80,7 +80,7 @@ func (r *rules) kubelet(k spec.Kubelet) {
 		r.Each(at, k.ExtraMounts[destination], scope.FlagForm.MatchString, "is no mount option such as bind, rshared or rw")
 	}
 	r.Addresses("kubernetes.kubelet.clusterDns", k.ClusterDNS)
-	if k.CertificateApprover != nil && !spec.Or(k.RotateServerCertificates, false) {
+	if k.CertificateApprover != nil && !spec.Value(k.RotateServerCertificates) {
 		r.Addf("kubernetes.kubelet.certificateApprover",
 			"is for rotateServerCertificates, which is off: set it to true, or remove the approver")
 	}

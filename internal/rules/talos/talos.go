@@ -112,9 +112,9 @@ func (r *rules) registries() {
 			r.Addf(at, "%q is no registry: write its host such as docker.io, or *", name)
 		}
 		for i, endpoint := range reg.Endpoints {
-			r.endpointPath(check.Index(at+".endpoints", i), endpoint, spec.Or(reg.OverridePath, false))
+			r.endpointPath(check.Index(at+".endpoints", i), endpoint, spec.Value(reg.OverridePath))
 		}
-		if len(reg.Endpoints) == 0 && (spec.Or(reg.OverridePath, false) || spec.Or(reg.SkipFallback, false)) {
+		if len(reg.Endpoints) == 0 && (spec.Value(reg.OverridePath) || spec.Value(reg.SkipFallback)) {
 			r.Addf(at+".endpoints", "is required where overridePath or skipFallback is set: name the mirrors")
 		}
 		r.registryAuth(at, reg)
@@ -149,7 +149,7 @@ func (r *rules) registryAuth(at string, reg spec.Registry) {
 		r.Addf(at, "needs username and password together")
 	}
 	r.Certificate(at+".ca", reg.CA)
-	if reg.CA != nil && spec.Or(reg.Insecure, false) {
+	if reg.CA != nil && spec.Value(reg.Insecure) {
 		r.Addf(at+".insecure", "makes the ca pointless: keep one of them")
 	}
 }

@@ -24,7 +24,7 @@ func (r *rules) bootOrder(at string, n spec.NamedNode) {
 	for _, d := range n.DataDisks() {
 		devices = append(devices, d.Interface())
 	}
-	fromISO := spec.Or(r.Config.Image(n).Boot, "iso") == "iso"
+	fromISO := spec.Value(r.Config.Image(n).Boot) == "iso"
 	if fromISO {
 		devices = append(devices, spec.CDInterface)
 	}

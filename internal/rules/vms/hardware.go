@@ -23,7 +23,7 @@ func (r *rules) hardware(at string, n spec.NamedNode) {
 		}
 	}
 	img := r.Config.Image(n)
-	if spec.Or(img.Arch, "amd64") == "arm64" {
+	if spec.Value(img.Arch) == "arm64" {
 		r.onlyRoot(at + ".image")
 		if n.OSDisk.Interface() == armCloudInit {
 			r.Addf(at+".osDisk.unitNumber", "%s is the cloud-init drive's: choose another slot", armCloudInit)
@@ -32,7 +32,7 @@ func (r *rules) hardware(at string, n spec.NamedNode) {
 	if n.HA == nil {
 		return
 	}
-	if spec.Or(img.Boot, "iso") == "iso" && img.DatastoreHost == nil && spec.Or(n.CDROM, true) {
+	if spec.Value(img.Boot) == "iso" && img.DatastoreHost == nil && spec.Value(n.CDROM) {
 		r.Addf(at+".ha", "needs an image that every host has, since Proxmox starts no VM whose ISO is missing: "+
 			"set datastoreHost of image %s, or cdRom to false once the node is installed", *n.Node.Image)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// CheckImage records what is wrong with an image for a Talos version, at the path of the field.
+// CheckImage records what is wrong with an image, complete with its defaults, for a Talos version, at the path of the field.
 // readFile reads the schematic file by its path relative to the project directory.
 func CheckImage(path string, img spec.Image, talosVersion string, readFile func(string) ([]byte, error), l *check.List) {
 	validateSchematic(path, img, talosVersion, readFile, l)
@@ -95,11 +95,11 @@ func validateSchematic(
 }
 
 func validateBoot(path string, img spec.Image, l *check.List) {
-	if spec.Or(img.Arch, "amd64") == "arm64" && image.ISO(img) {
+	if spec.Value(img.Arch) == "arm64" && image.ISO(img) {
 		l.Addf(check.Join(path, "boot"), "arm64 VMs have no IDE drive to boot an ISO from: set boot to disk")
 	}
-	if spec.Or(img.SecureBoot, false) {
-		if loader := spec.Or(img.Bootloader, image.AutoBootloader); loader != image.AutoBootloader && loader != "sd-boot" {
+	if spec.Value(img.SecureBoot) {
+		if loader := spec.Value(img.Bootloader); loader != "" && loader != image.AutoBootloader && loader != "sd-boot" {
 			l.Addf(check.Join(path, "bootloader"), "secure boot works with sd-boot only, got %s", loader)
 		}
 	}

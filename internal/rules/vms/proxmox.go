@@ -62,7 +62,7 @@ func (r *rules) ssh() {
 	if s == nil {
 		return
 	}
-	if s.PrivateKey == nil && s.Password == nil && !spec.Or(s.Agent, false) {
+	if s.PrivateKey == nil && s.Password == nil && !spec.Value(s.Agent) {
 		r.Addf("proxmox.ssh", "needs a privateKey, a password, or agent: true")
 	}
 	if s.PrivateKey != nil && !scope.IsPrivateKey(s.PrivateKey.Reveal()) {

@@ -57,7 +57,7 @@ var talosPaths = []string{
 func (r *rules) mounts(at string, n spec.NamedNode) {
 	names := scope.SortedKeys(n.Disks)
 	for _, name := range names {
-		m := spec.Or(n.Disks[name].Mountpoint, "")
+		m := spec.Value(n.Disks[name].Mountpoint)
 		path := check.Key(at+".disks", name) + ".mountpoint"
 		for _, own := range talosPaths {
 			if m == own || strings.HasPrefix(m, own+"/") || strings.HasPrefix(own, m+"/") && m != "" {
@@ -70,7 +70,7 @@ func (r *rules) mounts(at string, n spec.NamedNode) {
 			r.Addf(path, "/var/mnt holds the mounts of all volumes: write a directory below it, such as /var/mnt/%s", name)
 		}
 		for _, other := range names {
-			if o := spec.Or(n.Disks[other].Mountpoint, ""); o != "" && strings.HasPrefix(m, o+"/") {
+			if o := spec.Value(n.Disks[other].Mountpoint); o != "" && strings.HasPrefix(m, o+"/") {
 				r.Addf(path, "%s is inside %s, where disk %s is mounted: mount them beside each other", m, o, other)
 			}
 		}
@@ -93,7 +93,7 @@ func (r *rules) units(at string, n spec.NamedNode) {
 		sizes[check.Key(at+".disks", name)+".size"] = d.Size
 	}
 	for _, path := range scope.SortedKeys(sizes) {
-		if size := spec.Or(sizes[path], 0); size > mostDisk {
+		if size := spec.Value(sizes[path]); size > mostDisk {
 			r.Addf(path, "%d GiB is more than a disk holds, %d GiB: if MiB was meant, write %d", size, mostDisk, size/1024)
 		}
 	}

@@ -44,7 +44,7 @@ func (r *rules) processor(at string, n spec.NamedNode) {
 		r.onlyRoot(at + ".cpuAffinity")
 	}
 	r.coreSets(at, n)
-	if limit, cores := spec.Or(n.CPULimit, 0), *n.CPU**n.Sockets; limit > cores {
+	if limit, cores := spec.Value(n.CPULimit), *n.CPU**n.Sockets; limit > cores {
 		r.Addf(at+".cpuLimit", "%d is more than the VM's %d cores: lower it, or remove it", limit, cores)
 	}
 	var sum spec.MiB
@@ -85,7 +85,7 @@ func (r *rules) memory(at string, n spec.NamedNode) {
 		r.onlyRoot(at + ".sharedMemory")
 	}
 	if n.Hugepages == nil {
-		if spec.Or(n.KeepHugepages, false) {
+		if spec.Value(n.KeepHugepages) {
 			r.Addf(at+".keepHugepages", "needs hugepages: set them, or remove it")
 		}
 
@@ -114,14 +114,14 @@ func (r *rules) firmware(at string, n spec.NamedNode) {
 		r.Datastore(at+".tpm.datastore", n.TPM.Datastore)
 	}
 	img := r.Config.Image(n)
-	if spec.Or(img.SecureBoot, false) {
+	if spec.Value(img.SecureBoot) {
 		if !ovmf {
 			r.Addf(at+".bios", "is %s, and image %s has secure boot: set bios to ovmf", *n.BIOS, *n.Node.Image)
-		} else if spec.Or(n.EFIDisk.PreEnrolledKeys, false) {
+		} else if spec.Value(n.EFIDisk.PreEnrolledKeys) {
 			r.Addf(at+".efiDisk.preEnrolledKeys", "enrols Microsoft's keys, with which Talos does not boot: set it to false")
 		}
 	}
-	if spec.Or(img.Arch, "amd64") == "arm64" && !ovmf {
+	if spec.Value(img.Arch) == "arm64" && !ovmf {
 		r.Addf(at+".bios", "is %s, and image %s is for arm64: set bios to ovmf", *n.BIOS, *n.Node.Image)
 	}
 }

@@ -60,7 +60,7 @@ type filler struct {
 
 func (f *filler) fill(ctx context.Context, ch spec.Chart) error {
 	path := f.cache.Path(ch)
-	if f.seen[path] || !strings.Contains(spec.Or(ch.Repository, ""), "://") {
+	if f.seen[path] || !strings.Contains(spec.Value(ch.Repository), "://") {
 		return nil
 	}
 	f.seen[path] = true
@@ -79,7 +79,7 @@ func (f *filler) fill(ctx context.Context, ch spec.Chart) error {
 	if added {
 		note = " (now in " + filepath.Base(f.cache.Lock.Path) + ")"
 	}
-	fmt.Fprintf(f.out, "%s %s %s%s\n", spec.Or(ch.Name, ""), spec.Or(ch.Version, ""), digest, note)
+	fmt.Fprintf(f.out, "%s %s %s%s\n", spec.Value(ch.Name), spec.Value(ch.Version), digest, note)
 
 	return nil
 }

@@ -193,7 +193,7 @@ func (e *examiner) pveVersion() error {
 	if err := e.reachable(); err != nil {
 		return err
 	}
-	said := spec.Or(e.Config.Proxmox.Version, 8)
+	said := spec.Value(e.Config.Proxmox.Version)
 	switch {
 	case e.version < 8:
 		e.found("proxmox.version", fmt.Sprintf("the hosts run Proxmox VE %d; 8 and 9 are supported", e.version), "upgrade the hosts")

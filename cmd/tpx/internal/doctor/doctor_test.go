@@ -126,7 +126,7 @@ func newWorld(t *testing.T) *world {
 		"/cluster/mapping/usb":                    []any{},
 	}
 	w.in = doctor.Input{
-		Stack: "dev", Config: cfg, Access: proxmox.Access{Token: token, Insecure: true}, Live: true, Timeout: 3 * time.Second,
+		Stack: "dev", Config: cfg.WithDefaults(), Access: proxmox.Access{Token: token, Insecure: true}, Live: true, Timeout: 3 * time.Second,
 		Now: func() time.Time { return now },
 		Charts: manifests.Cache{Dir: t.TempDir(), Fetch: func(context.Context, spec.Chart) ([]byte, error) {
 			return nil, errors.New("no route to host")

@@ -31,8 +31,8 @@ func (e *examiner) gitSSH(u *url.URL, g spec.Git) error {
 		return nil
 	}
 	defer connection.Close() //nolint:errcheck // nothing was written
-	auth := spec.Or(g.Auth, spec.GitAuth{})
-	known, err := hostKeys(spec.Or(auth.KnownHosts, ""))
+	auth := spec.Value(g.Auth)
+	known, err := hostKeys(spec.Value(auth.KnownHosts))
 	if err != nil {
 		return skipf("gitops.git.auth.knownHosts: %s", err)
 	}

@@ -19,7 +19,7 @@ func sortedKeys[T any](m map[string]T) []string { return slices.Sorted(maps.Keys
 func (e *examiner) hostNames() []string {
 	all := map[string]bool{}
 	for _, n := range e.Config.Nodes {
-		all[spec.Or(n.Host, "")] = true
+		all[spec.Value(n.Host)] = true
 	}
 
 	return sortedKeys(all)
@@ -66,29 +66,28 @@ type disk struct {
 
 // disksOf returns the disks of a node's VM, small ones for UEFI, TPM and cloud-init among them.
 func disksOf(c spec.Config, n spec.NamedNode) []disk {
-	own := spec.Or(c.Proxmox.Hosts[spec.Or(n.Host, "")].Datastore, "local-lvm")
 	at := "nodes." + n.Name
-	all := []disk{{at + ".osDisk", spec.Or(n.OSDisk.Datastore, own), int(spec.Or(n.OSDisk.Size, 0))}}
+	all := []disk{{at + ".osDisk", spec.Value(n.OSDisk.Datastore), int(spec.Value(n.OSDisk.Size))}}
 	for _, d := range n.DataDisks() {
-		all = append(all, disk{at + ".disks." + d.Name, spec.Or(d.Datastore, own), int(spec.Or(d.Size, 0))})
+		all = append(all, disk{at + ".disks." + d.Name, spec.Value(d.Datastore), int(spec.Value(d.Size))})
 	}
 	if n.EFIDisk != nil {
-		all = append(all, disk{at + ".efiDisk", spec.Or(n.EFIDisk.Datastore, own), 0})
+		all = append(all, disk{at + ".efiDisk", spec.Value(n.EFIDisk.Datastore), 0})
 	}
 	if n.TPM != nil {
-		all = append(all, disk{at + ".tpm", spec.Or(n.TPM.Datastore, own), 0})
+		all = append(all, disk{at + ".tpm", spec.Value(n.TPM.Datastore), 0})
 	}
 
-	return append(all, disk{at + ".cloudInitDatastore", spec.Or(n.CloudInitDatastore, own), 0})
+	return append(all, disk{at + ".cloudInitDatastore", spec.Value(n.CloudInitDatastore), 0})
 }
 
 // imageDatastore returns where the boot image of a node is kept.
 func imageDatastore(c spec.Config, n spec.NamedNode) string {
-	if own := c.Proxmox.Hosts[spec.Or(n.Host, "")].ImageDatastore; own != nil {
+	if own := c.Proxmox.Hosts[spec.Value(n.Host)].ImageDatastore; own != nil {
 		return *own
 	}
 
-	return spec.Or(c.Image(n).Datastore, "local")
+	return spec.Value(c.Image(n).Datastore)
 }
 
 // store is a datastore as one host sees it.
@@ -138,7 +137,7 @@ func (e *examiner) storageOf(host string, stores map[string]store) {
 		e.checkStore(host, setting, name, content, stores)
 	}
 	for _, n := range e.Config.Nodes {
-		if spec.Or(n.Host, "") != host {
+		if spec.Value(n.Host) != host {
 			continue
 		}
 		check("nodes."+n.Name+".image", imageDatastore(e.Config, n), "iso")
@@ -205,11 +204,11 @@ func (e *examiner) bridges() error {
 func (e *examiner) bridgesOf(host string, have map[string]bridge) {
 	told := map[string]bool{}
 	for _, n := range e.Config.Nodes {
-		if spec.Or(n.Host, "") != host {
+		if spec.Value(n.Host) != host {
 			continue
 		}
 		for _, d := range n.Devices() {
-			name := spec.Or(d.Bridge, "vmbr0")
+			name := spec.Value(d.Bridge)
 			setting := "nodes." + n.Name + ".networks." + d.Name
 			key := fmt.Sprint(name, d.VLAN != nil)
 			if told[key] {

@@ -41,7 +41,7 @@ func (e *examiner) readMachines() {
 
 // exists reports whether the node's VM is there, as far as id and name tell.
 func (e *examiner) exists(n spec.NamedNode) bool {
-	m, ok := e.machines[spec.Or(n.VMID, 0)]
+	m, ok := e.machines[spec.Value(n.VMID)]
 
 	return ok && m.Name == n.Name
 }
@@ -53,7 +53,7 @@ func (e *examiner) vmIDs() error {
 	}
 	e.readMachines()
 	for _, n := range e.Config.Nodes {
-		id := spec.Or(n.VMID, 0)
+		id := spec.Value(n.VMID)
 		m, taken := e.machines[id]
 		if id == 0 || !taken || m.Name == n.Name {
 			continue
@@ -71,7 +71,7 @@ func (e *examiner) vmIDs() error {
 
 // plans reports whether a node of the stack has the id.
 func (e *examiner) plans(id int) bool {
-	return slices.ContainsFunc(e.Config.Nodes, func(n spec.NamedNode) bool { return spec.Or(n.VMID, 0) == id })
+	return slices.ContainsFunc(e.Config.Nodes, func(n spec.NamedNode) bool { return spec.Value(n.VMID) == id })
 }
 
 // capacity finds nodes that do not fit on their hosts.
@@ -109,15 +109,15 @@ func (e *examiner) capacityOf(host string, cpus int, total, free int64) {
 	const mib = int64(1) << 20
 	var all, added int64
 	for _, n := range e.Config.Nodes {
-		if spec.Or(n.Host, "") != host {
+		if spec.Value(n.Host) != host {
 			continue
 		}
-		memory := int64(spec.Or(n.Memory, 0)) * mib
+		memory := int64(spec.Value(n.Memory)) * mib
 		all += memory
 		if !e.exists(n) {
 			added += memory
 		}
-		if want := spec.Or(n.CPU, 0) * spec.Or(n.Sockets, 1); cpus > 0 && want > cpus {
+		if want := spec.Value(n.CPU) * spec.Value(n.Sockets); cpus > 0 && want > cpus {
 			e.found("nodes."+n.Name+".cpu", fmt.Sprintf("%d cores, and host %s has %d: Proxmox VE does not start such a VM", want, host, cpus),
 				"choose fewer cores")
 		}
@@ -159,7 +159,7 @@ func (e *examiner) addresses() error {
 			all = append(all, candidate{"nodes." + n.Name + ".networks", a.String()})
 		}
 	}
-	if vip := spec.Or(e.Config.Cluster.VIP, ""); vip != "" && !anyone {
+	if vip := spec.Value(e.Config.Cluster.VIP); vip != "" && !anyone {
 		all = append(all, candidate{"cluster.vip", vip})
 	}
 	var mu sync.Mutex

@@ -23,10 +23,10 @@ const plainSchematic = "376567988ad370138ad8b2698212367b8edcb69b5fd68c80be1f2ec7
 func (e *examiner) factory() error {
 	told := map[string]bool{}
 	for _, n := range e.Config.Nodes {
-		img, host := e.Config.Image(n), spec.Or(n.Host, "")
+		img, host := e.Config.Image(n), spec.Value(n.Host)
 		plain := img
 		plain.Extensions = nil
-		address := image.DownloadURL(plain, plainSchematic, spec.Or(e.Config.Talos.Version, ""))
+		address := image.DownloadURL(plain, plainSchematic, spec.Value(e.Config.Talos.Version))
 		if told[host+address] {
 			continue
 		}
@@ -37,7 +37,7 @@ func (e *examiner) factory() error {
 				e.found("image.factoryUrl", "the Image Factory does not answer: "+reason(err), "see that "+address+" can be fetched from here")
 			} else if code == http.StatusNotFound {
 				e.found("talos.version", "the Image Factory has no image of this version",
-					"see "+spec.Or(img.FactoryURL, image.DefaultFactory)+"/versions")
+					"see "+spec.Value(img.FactoryURL)+"/versions")
 			}
 		}
 		if e.client == nil || !e.up[host] {
@@ -97,7 +97,7 @@ func (e *examiner) git() error {
 func (e *examiner) gitHTTP(u *url.URL, g spec.Git) error {
 	header := http.Header{}
 	if g.Auth != nil && g.Auth.Password != nil {
-		name := spec.Or(g.Auth.Username, "git")
+		name := spec.Value(g.Auth.Username)
 		header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(name+":"+g.Auth.Password.Reveal())))
 	}
 	var trust *tls.Config
@@ -110,7 +110,7 @@ func (e *examiner) gitHTTP(u *url.URL, g spec.Git) error {
 	case err != nil:
 		e.found("gitops.git.url", u.Host+" does not answer: "+reason(err), "see that it can be reached from here, and from the nodes")
 	case code == http.StatusUnauthorized || code == http.StatusForbidden:
-		if g.Auth != nil && spec.Or(g.Auth.Type, "") == "githubApp" {
+		if g.Auth != nil && spec.Value(g.Auth.Type) == "githubApp" {
 			return skipf("a GitHub App's token is made by the controller alone")
 		}
 		e.found("gitops.git.auth", fmt.Sprintf("the git host answers %d: the credentials may not read the repository", code),

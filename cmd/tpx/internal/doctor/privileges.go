@@ -62,14 +62,14 @@ func (n *needed) node(c spec.Config, node spec.NamedNode, version int) {
 			n.add("/sdn/zones/localnetwork/"+*d.Bridge, "network devices", "SDN.Use")
 		}
 	}
-	if spec.Or(node.Agent, false) {
+	if spec.Value(node.Agent) {
 		name := "VM.Monitor"
 		if version > 8 {
 			name = "VM.GuestAgent.Audit"
 		}
 		n.add("/vms", "agent: asking the guest agent", name)
 	}
-	if spec.Or(node.Migrate, true) {
+	if spec.Value(node.Migrate) {
 		n.add("/vms", "migrate: moving VMs to another host", "VM.Migrate")
 	}
 	if node.Pool != nil {

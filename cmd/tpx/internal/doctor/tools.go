@@ -4,6 +4,7 @@
 package doctor
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -112,7 +113,7 @@ func (e *examiner) charts() error {
 		} else if !e.Live {
 			e.warn("", firstLine(err.Error()), "tpx charts "+e.Stack)
 		} else {
-			e.found("", firstLine(err.Error()), "see that "+spec.Or(ch.Repository, "its repository")+" can be reached, then: tpx charts "+e.Stack)
+			e.found("", firstLine(err.Error()), "see that "+cmp.Or(spec.Value(ch.Repository), "its repository")+" can be reached, then: tpx charts "+e.Stack)
 		}
 	}
 

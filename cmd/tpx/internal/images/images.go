@@ -68,7 +68,7 @@ func List(ctx context.Context, p pulumi.Project, cli pulumi.CLI, charts manifest
 	day := manifests.Input{Config: cfg, Charts: charts, ReadFile: readFile}
 	if cfg.UsesCilium() {
 		// Their contents do not matter here.
-		certificates, err := manifests.NewCertificates(spec.Or(cfg.Cluster.Name, ""), time.Now())
+		certificates, err := manifests.NewCertificates(spec.Value(cfg.Cluster.Name), time.Now())
 		if err != nil {
 			return nil, nil, fmt.Errorf("stack %s: %w", name, err)
 		}

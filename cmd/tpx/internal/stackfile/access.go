@@ -17,11 +17,14 @@ import (
 func Access(p spec.Proxmox) proxmox.Access {
 	env := func(name string) string { return os.Getenv("PROXMOX_VE_" + name) }
 	insecure, _ := strconv.ParseBool(env("INSECURE"))
+	if p.Insecure != nil {
+		insecure = *p.Insecure
+	}
 
 	return proxmox.Access{
-		Endpoint: cmp.Or(spec.Or(p.Endpoint, ""), env("ENDPOINT")), Insecure: spec.Or(p.Insecure, insecure),
-		Token:    cmp.Or(spec.Or(p.APIToken, spec.Secret{}).Reveal(), env("API_TOKEN")),
-		Username: cmp.Or(spec.Or(p.Username, ""), env("USERNAME")),
-		Password: cmp.Or(spec.Or(p.Password, spec.Secret{}).Reveal(), env("PASSWORD")),
+		Endpoint: cmp.Or(spec.Value(p.Endpoint), env("ENDPOINT")), Insecure: insecure,
+		Token:    cmp.Or(spec.Value(p.APIToken).Reveal(), env("API_TOKEN")),
+		Username: cmp.Or(spec.Value(p.Username), env("USERNAME")),
+		Password: cmp.Or(spec.Value(p.Password).Reveal(), env("PASSWORD")),
 	}
 }

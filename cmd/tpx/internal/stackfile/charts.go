@@ -23,13 +23,13 @@ func Releases(cfg spec.Config) map[string]spec.DayZeroChart {
 		return nil
 	}
 
-	return map[string]spec.DayZeroChart{spec.Or(chart.Name, ""): {Chart: chart, Namespace: cfg.GitOps.Namespace}}
+	return map[string]spec.DayZeroChart{spec.Value(chart.Name): {Chart: chart, Namespace: cfg.GitOps.Namespace}}
 }
 
 // Charts returns all charts of a stack: the pod network's, those of day 0 and those of later releases.
 func Charts(cfg spec.Config) []spec.Chart {
 	var all []spec.Chart
-	if cfg.UsesCilium() && spec.Or(spec.Or(cfg.CNI.Cilium, spec.Cilium{}).Install, "chart") == "chart" {
+	if cfg.UsesCilium() && spec.Value(spec.Value(cfg.CNI.Cilium).Install) == "chart" {
 		all = append(all, manifests.CiliumChart(cfg))
 	}
 	for _, charts := range []map[string]spec.DayZeroChart{cfg.Manifests.Charts, Releases(cfg)} {
