@@ -7,8 +7,7 @@ import (
 	"errors"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
-	"github.com/talos-proxmox/talos-proxmox/internal/image"
-	"github.com/talos-proxmox/talos-proxmox/internal/machineconfig"
+	"github.com/talos-proxmox/talos-proxmox/internal/preflight"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -16,18 +15,7 @@ import (
 // at the settings and lines that caused it. It needs no engine and no network; charts are not read.
 func (s *Stack) Check() error {
 	var problems check.List
-	in := machineconfig.Input{Config: s.Config, Installer: map[string]string{}, ReadFile: s.readFile}
-	for _, n := range s.Nodes {
-		img := s.Image(n)
-		schematic, err := image.Resolve(img, *s.Talos.Version, s.readFile)
-		if err != nil {
-			problems.Addf(check.Key("nodes", n.Name)+".image", "%s", err)
-
-			continue
-		}
-		in.Installer[n.Name] = image.Installer(img, schematic.ID, *s.Talos.Version)
-	}
-	machineconfig.Check(in, &problems)
+	preflight.Talos(s.Config, s.readFile, &problems)
 
 	return s.Locate(problems.Err(s.subject))
 }

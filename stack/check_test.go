@@ -22,7 +22,7 @@ func TestCheckNamesTheLine(t *testing.T) {
 	var invalid *spec.InvalidError
 	require.True(t, errors.As(err, &invalid), "%v", err)
 	require.Len(t, invalid.Problems, 1)
-	assert.Equal(t, "talos.patches.all[0]", invalid.Problems[0].Path)
+	assert.Equal(t, "talos.patches.all[0].inline.machine.network.nameserver", invalid.Problems[0].Path)
 	assert.Equal(t, 19, invalid.Problems[0].Line)
 	assert.Contains(t, invalid.Problems[0].Message, "nameserver", "Talos's words")
 }

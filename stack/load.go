@@ -18,6 +18,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/internal/preflight"
 	"github.com/talos-proxmox/talos-proxmox/internal/rules"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
@@ -169,6 +170,9 @@ func (d *decoder) validate(c spec.Config, e *expansion, s Source) (spec.Config, 
 	}
 	var ofConfig check.List
 	complete := rules.CheckAll(c, rules.Inputs{ReadFile: s.readFile, Environment: s.Environment}, &ofConfig)
+	if len(all.Problems())+len(found.Problems())+len(ofConfig.Problems()) > 0 { // else Check says what Talos finds
+		preflight.Beside(ofConfig.Problems(), c, s.readFile, &ofConfig)
+	}
 	for _, p := range ofConfig.Problems() {
 		if d.isBroken(p.Path) || d.follows(p.Path) {
 			continue

@@ -187,6 +187,7 @@ func (f *stackFile) note(path string, key, value *yaml.Node) {
 	case value.Kind == yaml.ScalarNode:
 		const quoted = yaml.DoubleQuotedStyle | yaml.SingleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle
 		w.raw, w.tag, w.quoted = value.Value, value.ShortTag(), value.Style&quoted != 0
+		f.noteBlock(path, value)
 	case value.Kind == yaml.MappingNode:
 		for i := 0; i+1 < len(value.Content); i += 2 {
 			f.note(check.Key(path, value.Content[i].Value), value.Content[i], value.Content[i+1])
@@ -197,6 +198,32 @@ func (f *stackFile) note(path string, key, value *yaml.Node) {
 		}
 	}
 	f.written[path] = w
+}
+
+// noteBlock records the lines of what is YAML in a text that is written line by line.
+func (f *stackFile) noteBlock(path string, text *yaml.Node) {
+	var document yaml.Node
+	if text.Style&yaml.LiteralStyle == 0 || yaml.Unmarshal([]byte(text.Value), &document) != nil || len(document.Content) == 0 {
+		return
+	}
+	f.noteLines(path, document.Content[0], text.Line)
+}
+
+// noteLines records the lines of a tree that stands below another line.
+func (f *stackFile) noteLines(path string, node *yaml.Node, above int) {
+	for i, item := range node.Content {
+		at := check.Index(path, i)
+		if node.Kind == yaml.MappingNode {
+			if i%2 == 0 {
+				continue
+			}
+			at = check.Key(path, node.Content[i-1].Value)
+			f.written[at] = sourcePos{line: above + node.Content[i-1].Line}
+		} else {
+			f.written[at] = sourcePos{line: above + item.Line}
+		}
+		f.noteLines(at, item, above)
+	}
 }
 
 // lineOf is the line of the path, or of the nearest block around it that is written.

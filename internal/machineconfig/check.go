@@ -37,6 +37,29 @@ func Check(in Input, l *check.List) {
 	found.report(l)
 }
 
+// CheckPatches is Check for patches alone, at the nodes that show what is wrong with each: the first of each role, and those with
+// patches of their own. It is for configurations with other problems, of which it says nothing.
+func CheckPatches(in Input, l *check.List) {
+	bundle, err := ThrowAwaySecrets()
+	if err != nil {
+		return // Check says so
+	}
+	var found findings
+	seen := map[bool]bool{}
+	for _, node := range in.Config.Nodes {
+		if len(in.sourcesOf(node.Name)) == 0 || seen[node.IsControlPlane()] && len(node.Patches) == 0 {
+			continue
+		}
+		seen[node.IsControlPlane()] = true
+		in.checkNode(node.Name, bundle, &found)
+	}
+	for _, p := range found {
+		if strings.Contains(p.path, "patches.") || strings.Contains(p.path, "patches[") {
+			l.Addf(p.path, "%s", p.message)
+		}
+	}
+}
+
 // checkNode builds the configuration, then patches it step by step.
 func (in Input) checkNode(name string, bundle *secrets.Bundle, found *findings) {
 	provider, err := build(in, name, bundle)
@@ -56,20 +79,40 @@ func (in Input) checkNode(name string, bundle *secrets.Bundle, found *findings) 
 		found.add("", message, name)
 	}
 	for _, s := range in.sourcesOf(name) {
+		text := in.patchText(s)
 		next, err := in.checkPatch(s, provider)
 		if err != nil {
-			found.add(s.path, err.Error(), name)
+			for _, problem := range located(err) {
+				path, message := s.blame(text, problem)
+				found.add(path, message, name)
+			}
 
 			continue
 		}
-		after := refusals(in.Config, node, next)
-		for _, message := range after {
-			if !slices.Contains(before, message) {
-				found.add(s.path, message, name)
-			}
+		after := append(refusals(in.Config, node, next), overruled(provider, next)...)
+		for _, message := range firstOf(after, before) {
+			document, field := causeOf(text, message)
+			path, message := s.blame(text, &patchError{document: document, field: field, message: message})
+			found.add(path, message, name)
 		}
 		provider, before = next, after
 	}
+}
+
+// firstOf returns the complaints that a patch brought. Another role brings more of them, which follow from it.
+func firstOf(after, before []string) []string {
+	var fresh []string
+	for _, message := range after {
+		if slices.Contains(before, message) {
+			continue
+		}
+		if strings.Contains(message, "machine.type must stay") {
+			return []string{message}
+		}
+		fresh = append(fresh, message)
+	}
+
+	return fresh
 }
 
 // checkPatch reads and applies one patch.

@@ -39,44 +39,50 @@ func TestCheckBlamesThePatch(t *testing.T) {
 	}{
 		"a host name in the machine configuration": {
 			change: func(c *spec.Config) { c.Talos.Patches.Worker = inline("machine:\n  network:\n    hostname: other\n") },
-			want:   "talos.patches.worker[0]: document HostnameConfig: static hostname is already set in v1alpha1 config (node work-1)",
+			want: "talos.patches.worker[0].inline.machine.network.hostname: document HostnameConfig: static hostname is already " +
+				"set in v1alpha1 config (node work-1)",
 		},
 		"an unknown field, without its value": {
 			change: func(c *spec.Config) { c.Talos.Patches.All = inline("machine:\n  instal:\n    disk: hunter2\n") },
-			want: "talos.patches.all[0]: the patch is not one that Talos reads: unknown fields machine.instal.disk " +
-				"(nodes cp-1, cp-2, cp-3 and 1 more)",
+			want: "talos.patches.all[0].inline.machine.instal: is not a field that Talos knows; did you mean \"install\"? (nodes " +
+				"cp-1, cp-2, cp-3 and 1 more)",
 		},
 		"a value of the wrong type, without the value": {
 			change: func(c *spec.Config) { c.Nodes[3].Patches = inline("machine:\n  sysctls: hunter2\n") },
-			want:   "nodes.work-1.patches[0]: the patch is not one that Talos reads: line 2: cannot construct !!str `…` into map[string]string (node work-1)",
+			want: "nodes.work-1.patches[0].inline: the patch is not one that Talos reads: line 2: cannot construct !!str `…` " +
+				"into map[string]string (node work-1)",
 		},
 		"a JSON patch to nowhere": {
 			change: func(c *spec.Config) {
 				c.Talos.Patches.ControlPlane = inline(`[{"op": "replace", "path": "/machine/nowhere/x", "value": "hunter2"}]`)
 			},
-			want: "talos.patches.controlPlane[0]: the patch cannot be applied: failure applying rfc6902 patches to talos machine config: " +
-				"replace operation does not apply: doc is missing path: /machine/nowhere/x: missing value (nodes cp-1, cp-2, cp-3)",
+			want: "talos.patches.controlPlane[0].inline: the patch cannot be applied: failure applying rfc6902 patches to talos " +
+				"machine config: replace operation does not apply: doc is missing path: /machine/nowhere/x: missing value " +
+				"(nodes cp-1, cp-2, cp-3)",
 		},
 		"a document that the version does not know": {
 			talos: "v1.11.6", kubernetes: "v1.34.0",
 			change: func(c *spec.Config) {
 				c.Nodes[3].Patches = inline("apiVersion: v1alpha1\nkind: OOMConfig\n")
 			},
-			want: "nodes.work-1.patches[0]: document OOMConfig: Talos knows this kind since v1.12, but the cluster runs v1.11.6 (node work-1)",
+			want: "nodes.work-1.patches[0].inline.kind: document OOMConfig: Talos knows this kind since v1.12, but the cluster " +
+				"runs v1.11.6 (node work-1)",
 		},
 		"a document of a Talos to come": {
 			change: func(c *spec.Config) {
 				c.Nodes[3].Patches = inline("apiVersion: v1alpha1\nkind: EnvironmentConfig\nvariables: {A: b}\n")
 			},
-			want: "nodes.work-1.patches[0]: document EnvironmentConfig: Talos knows this kind since v1.13, but the cluster runs v1.12.4 (node work-1)",
+			want: "nodes.work-1.patches[0].inline.kind: document EnvironmentConfig: Talos knows this kind since v1.13, but the " +
+				"cluster runs v1.12.4 (node work-1)",
 		},
 		"a flag without a text": {
 			talos: "v1.13.0",
 			change: func(c *spec.Config) {
 				c.Nodes[3].Patches = inline("machine: {kubelet: {extraArgs: {cloud-provider: \"\"}}}\n")
 			},
-			want: "nodes.work-1.patches[0]: document machine configuration: machine.kubelet.extraArgs.cloud-provider: " +
-				"Talos leaves out a flag without a text since v1.13: give it one, or leave it out (node work-1)",
+			want: "nodes.work-1.patches[0].inline.machine.kubelet.extraArgs.cloud-provider: document machine configuration: " +
+				"machine.kubelet.extraArgs.cloud-provider: Talos leaves out a flag without a text since v1.13: give it one, or " +
+				"leave it out (node work-1)",
 		},
 		"a flag without a text for an older Talos": {
 			change: func(c *spec.Config) {
@@ -87,19 +93,20 @@ func TestCheckBlamesThePatch(t *testing.T) {
 			change: func(c *spec.Config) {
 				c.Nodes[0].Patches = inline(`[{"op": "remove", "path": "/cluster/secretboxEncryptionSecret"}]`)
 			},
-			want: "nodes.cp-1.patches[0]: document machine configuration: secrets in etcd would not be encrypted: " +
-				"keep cluster.secretboxEncryptionSecret or cluster.aescbcEncryptionSecret (node cp-1)",
+			want: "nodes.cp-1.patches[0].inline: document machine configuration: secrets in etcd would not be encrypted: keep " +
+				"cluster.secretboxEncryptionSecret or cluster.aescbcEncryptionSecret (node cp-1)",
 		},
 		"a VIP on a worker": {
 			change: func(c *spec.Config) {
 				c.Nodes[3].Patches = inline("apiVersion: v1alpha1\nkind: Layer2VIPConfig\nname: 192.168.62.20\nlink: net0\n")
 			},
-			want: "nodes.work-1.patches[0]: document Layer2VIPConfig 192.168.62.20: a shared address is for control planes only (node work-1)",
+			want: "nodes.work-1.patches[0].inline.kind: document Layer2VIPConfig 192.168.62.20: a shared address is for control " +
+				"planes only (node work-1)",
 		},
 		"another role": {
 			change: func(c *spec.Config) { c.Nodes[3].Patches = inline("machine:\n  type: controlplane\n") },
-			want: "nodes.work-1.patches[0]: document machine configuration: issuing CA key is required for controlplane nodes (.machine.ca.key) (node work-1)\n" +
-				"nodes.work-1.patches[0]: document machine configuration: machine.type must stay worker (node work-1)",
+			want: "nodes.work-1.patches[0].inline.machine.type: document machine configuration: machine.type must stay worker " +
+				"(node work-1)",
 		},
 		"an empty patch": {
 			change: func(c *spec.Config) { c.Talos.Patches.Worker = []spec.Patch{{}} },
@@ -107,7 +114,7 @@ func TestCheckBlamesThePatch(t *testing.T) {
 		},
 		"a file that is not there": {
 			change: func(c *spec.Config) { c.Talos.Patches.Worker = []spec.Patch{{File: spec.Ptr("gone.yaml")}} },
-			want:   "talos.patches.worker[0]: reading the patch: open gone.yaml: file does not exist (node work-1)",
+			want:   "talos.patches.worker[0].file: reading the patch: open gone.yaml: file does not exist (node work-1)",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -6,6 +6,7 @@ package machineconfig
 import (
 	"errors"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/go-multierror"
@@ -55,27 +56,36 @@ func withoutValues(text string) string {
 
 // fieldPaths are the paths of the leaves in a YAML text, "machine.instal.disk".
 func fieldPaths(text string) []string {
-	var node yaml.Node
-	if err := yaml.Unmarshal([]byte(text), &node); err != nil || len(node.Content) == 0 {
+	var paths []string
+	for _, leaf := range unknownLeaves(text) {
+		paths = append(paths, strings.Join(leaf, "."))
+	}
+	if len(paths) == 0 {
 		return []string{"(unreadable)"}
 	}
-	var paths []string
-	var walk func(n *yaml.Node, path string)
-	walk = func(n *yaml.Node, path string) {
-		if n.Kind != yaml.MappingNode {
+
+	return paths
+}
+
+// unknownLeaves returns the way to each leaf of a YAML text.
+func unknownLeaves(text string) [][]string {
+	var node yaml.Node
+	if err := yaml.Unmarshal([]byte(text), &node); err != nil || len(node.Content) == 0 {
+		return nil
+	}
+	var paths [][]string
+	var walk func(n *yaml.Node, path []string)
+	walk = func(n *yaml.Node, path []string) {
+		if n.Kind != yaml.MappingNode || len(n.Content) == 0 {
 			paths = append(paths, path)
 
 			return
 		}
 		for i := 0; i+1 < len(n.Content); i += 2 {
-			below := n.Content[i].Value
-			if path != "" {
-				below = path + "." + below
-			}
-			walk(n.Content[i+1], below)
+			walk(n.Content[i+1], append(slices.Clone(path), n.Content[i].Value))
 		}
 	}
-	walk(node.Content[0], "")
+	walk(node.Content[0], nil)
 
 	return paths
 }

@@ -89,7 +89,12 @@ func (in Input) readPatch(s source) (patch, error) {
 	}
 	p, err := configpatcher.LoadPatch(text)
 	if err != nil {
-		return patch{}, fmt.Errorf("the patch is not one that Talos reads: %s", explainLoad(err))
+		var problems []error
+		for _, found := range unreadable(text, err) {
+			problems = append(problems, found)
+		}
+
+		return patch{}, errors.Join(problems...)
 	}
 
 	return patch{path: s.path, Patch: p}, nil

@@ -5,12 +5,14 @@ package talos
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
 	"github.com/talos-proxmox/talos-proxmox/internal/image"
 	"github.com/talos-proxmox/talos-proxmox/internal/machineconfig"
 	"github.com/talos-proxmox/talos-proxmox/internal/manifests"
+	"github.com/talos-proxmox/talos-proxmox/internal/preflight"
 	"github.com/talos-proxmox/talos-proxmox/internal/rules"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
@@ -40,14 +42,16 @@ type Checked struct {
 // registered. It renders every node's configuration with throw-away secrets.
 func Check(ctx context.Context, r Request) (*Checked, error) {
 	var problems check.List
-	rules.Check(r.Config, &problems)
+	rules.CheckAll(r.Config, rules.Inputs{ReadFile: r.ReadFile}, &problems)
 	if err := problems.Err("cluster " + r.Name); err != nil {
-		return nil, err
+		preflight.Beside(problems.Problems(), r.Config, r.ReadFile, &problems)
+
+		return nil, problems.Err("cluster " + r.Name)
 	}
 
-	day, list, err := dayZero(ctx, manifests.Input{Config: r.Config, Charts: r.Charts, ReadFile: r.ReadFile})
-	if err != nil {
-		return nil, fmt.Errorf("cluster %q: %w", r.Name, err)
+	day, list, notMade := dayZero(ctx, manifests.Input{Config: r.Config, Charts: r.Charts, ReadFile: r.ReadFile})
+	if notMade != nil {
+		notMade = fmt.Errorf("cluster %q: %w", r.Name, notMade)
 	}
 	c := &Checked{dayZero: day, schematics: map[string]string{}}
 	installers, err := c.installers(r)
@@ -60,7 +64,11 @@ func Check(ctx context.Context, r Request) (*Checked, error) {
 	}
 	machineconfig.Check(c.Input, &problems)
 
-	return c, problems.Err("cluster " + r.Name)
+	if err := errors.Join(problems.Err("cluster "+r.Name), notMade); err != nil {
+		return nil, err
+	}
+
+	return c, nil
 }
 
 // installers returns each node's installer image, by name: that of the schematic which it boots, since any
