@@ -12,6 +12,26 @@ import (
 	"strings"
 )
 
+// ParseAddr reads an IP address. One with a zone means something on one machine alone, so it is none.
+func ParseAddr(text string) (netip.Addr, error) {
+	a, err := netip.ParseAddr(text)
+	if err != nil || a.Zone() != "" {
+		return netip.Addr{}, fmt.Errorf("%q is not an IP address", text)
+	}
+
+	return a, nil
+}
+
+// ParseNetwork reads a network: "10.0.0.0/24". Whether bits of a host are set is for the caller to judge.
+func ParseNetwork(text string) (netip.Prefix, error) {
+	p, err := netip.ParsePrefix(text)
+	if err != nil {
+		return netip.Prefix{}, fmt.Errorf("%q is not a network such as 10.0.0.0/24", text)
+	}
+
+	return p, nil
+}
+
 // ParsePrefix reads "10.0.0.11/24", or "10.0.0.11" within subnet "10.0.0.0/24".
 func ParsePrefix(address, subnet string) (netip.Prefix, error) {
 	if strings.Contains(address, "/") {
@@ -23,15 +43,15 @@ func ParsePrefix(address, subnet string) (netip.Prefix, error) {
 		return p, nil
 	}
 
-	a, err := netip.ParseAddr(address)
-	if err != nil || a.Zone() != "" {
-		return netip.Prefix{}, fmt.Errorf("%q is not an IP address", address)
+	a, err := ParseAddr(address)
+	if err != nil {
+		return netip.Prefix{}, err
 	}
 	if subnet == "" {
 		return netip.Prefix{}, fmt.Errorf(
 			"%q has no prefix length: write %s/24, or give the network's subnet", address, address)
 	}
-	s, err := netip.ParsePrefix(subnet)
+	s, err := ParseNetwork(subnet)
 	if err != nil {
 		return netip.Prefix{}, fmt.Errorf("%q has no prefix length, and the subnet %q is no network", address, subnet)
 	}

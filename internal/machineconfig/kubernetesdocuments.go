@@ -4,9 +4,6 @@
 package machineconfig
 
 import (
-	"fmt"
-	"net/netip"
-
 	"github.com/siderolabs/talos/pkg/machinery/config/types/k8s"
 	"github.com/siderolabs/talos/pkg/machinery/config/types/meta"
 	"github.com/siderolabs/talos/pkg/machinery/constants"
@@ -102,9 +99,9 @@ func (r *builder) movePodNetwork() error {
 func prefixes(texts []string) ([]meta.Prefix, error) {
 	var found []meta.Prefix
 	for _, text := range texts {
-		prefix, err := netip.ParsePrefix(text)
+		prefix, err := spec.ParseNetwork(text)
 		if err != nil {
-			return nil, fmt.Errorf("%q is not a network", text)
+			return nil, err
 		}
 		found = append(found, meta.Prefix{Prefix: prefix})
 	}

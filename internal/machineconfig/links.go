@@ -34,21 +34,21 @@ func routesOf(d spec.Device) ([]route, error) {
 		if gateway == nil {
 			continue
 		}
-		address, err := netip.ParseAddr(*gateway)
+		address, err := spec.ParseAddr(*gateway)
 		if err != nil {
-			return nil, fmt.Errorf("gateway %q is not an IP address", *gateway)
+			return nil, fmt.Errorf("gateway: %w", err)
 		}
 		routes = append(routes, route{gateway: address})
 	}
 	for _, r := range d.Routes {
-		destination, err := netip.ParsePrefix(r.Network)
+		destination, err := spec.ParseNetwork(r.Network)
 		if err != nil {
-			return nil, fmt.Errorf("route %q is not a network such as 10.1.0.0/16", r.Network)
+			return nil, fmt.Errorf("route: %w", err)
 		}
 		next := netip.Addr{}
 		if r.Gateway != nil {
-			if next, err = netip.ParseAddr(*r.Gateway); err != nil {
-				return nil, fmt.Errorf("gateway %q is not an IP address", *r.Gateway)
+			if next, err = spec.ParseAddr(*r.Gateway); err != nil {
+				return nil, fmt.Errorf("gateway: %w", err)
 			}
 		}
 		routes = append(routes, route{destination: destination, gateway: next, metric: spec.Value(r.Metric)})
@@ -84,9 +84,9 @@ func (r *builder) vipDevice() (string, error) {
 	if r.cfg.Cluster.VIP == nil || !r.node.IsControlPlane() {
 		return "", nil
 	}
-	vip, err := netip.ParseAddr(*r.cfg.Cluster.VIP)
+	vip, err := spec.ParseAddr(*r.cfg.Cluster.VIP)
 	if err != nil {
-		return "", fmt.Errorf("VIP %q is not an IP address", *r.cfg.Cluster.VIP)
+		return "", fmt.Errorf("VIP: %w", err)
 	}
 	for _, d := range r.node.Devices() {
 		if named := r.cfg.Cluster.VIPNetwork; named != nil && *named != d.Name {

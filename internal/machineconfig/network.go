@@ -5,7 +5,6 @@ package machineconfig
 
 import (
 	"fmt"
-	"net/netip"
 
 	"github.com/siderolabs/talos/pkg/machinery/cel"
 	"github.com/siderolabs/talos/pkg/machinery/cel/celenv"
@@ -117,9 +116,9 @@ func (r *builder) addResolver() error {
 	}
 	doc := network.NewResolverConfigV1Alpha1()
 	for _, text := range r.cfg.Cluster.Nameservers {
-		address, err := netip.ParseAddr(text)
+		address, err := spec.ParseAddr(text)
 		if err != nil {
-			return at("cluster.nameservers", fmt.Errorf("%q is not an IP address", text))
+			return at("cluster.nameservers", err)
 		}
 		doc.ResolverNameservers = append(doc.ResolverNameservers, network.NameserverConfig{Address: meta.Addr{Addr: address}})
 	}

@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"net/netip"
 	"strings"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/machineconfig"
@@ -78,9 +77,9 @@ func defaultCorefile(domain string) string {
 func dnsAddresses(subnets []string) ([]string, error) {
 	var addresses []string
 	for _, subnet := range subnets {
-		prefix, err := netip.ParsePrefix(subnet)
+		prefix, err := spec.ParseNetwork(subnet)
 		if err != nil {
-			return nil, fmt.Errorf("service subnet %q is not a network", subnet)
+			return nil, fmt.Errorf("service subnet: %w", err)
 		}
 		address := prefix.Masked().Addr()
 		for range 10 {

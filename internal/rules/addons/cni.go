@@ -79,15 +79,15 @@ func (r *rules) gatewayAPI(c spec.Cilium, g spec.GatewayAPI) {
 	if a == nil {
 		return
 	}
-	if _, err := netip.ParseAddr(a.Hostname); err == nil || !scope.DomainForm.MatchString(a.Hostname) {
+	if _, err := spec.ParseAddr(a.Hostname); err == nil || !scope.DomainForm.MatchString(a.Hostname) {
 		r.Addf(at+".apiServer.hostname", "%q is no name: write one such as api.example.com, which clients ask by", a.Hostname)
 	}
 	if a.Address == nil {
 		return
 	}
-	address, err := netip.ParseAddr(*a.Address)
+	address, err := spec.ParseAddr(*a.Address)
 	if err != nil {
-		r.Addf(at+".apiServer.address", "%q is not an IP address", *a.Address)
+		r.Addf(at+".apiServer.address", "%s", err)
 	} else if len(c.Pools) > 0 && !inPools(c.Pools, address) {
 		r.Addf(at+".apiServer.address", "%s is in none of the pools: choose an address of cni.cilium.pools", address)
 	}
@@ -139,8 +139,8 @@ func (r *rules) bgp(b *spec.CiliumBGP) {
 	for _, name := range scope.SortedKeys(b.Peers) {
 		at := check.Key("cni.cilium.bgp.peers", name)
 		r.BlockName(at, name)
-		if _, err := netip.ParseAddr(b.Peers[name].Address); err != nil {
-			r.Addf(at+".address", "%q is not an IP address", b.Peers[name].Address)
+		if _, err := spec.ParseAddr(b.Peers[name].Address); err != nil {
+			r.Addf(at+".address", "%s", err)
 		}
 	}
 }
@@ -157,13 +157,13 @@ func (r *rules) pool(path string, p spec.CiliumPool) {
 	case p.Start == nil || p.Stop == nil:
 		r.Addf(path, "needs start and stop, or cidr")
 	default:
-		start, errStart := netip.ParseAddr(*p.Start)
-		stop, errStop := netip.ParseAddr(*p.Stop)
+		start, errStart := spec.ParseAddr(*p.Start)
+		stop, errStop := spec.ParseAddr(*p.Stop)
 		if errStart != nil {
-			r.Addf(path+".start", "%q is not an IP address", *p.Start)
+			r.Addf(path+".start", "%s", errStart)
 		}
 		if errStop != nil {
-			r.Addf(path+".stop", "%q is not an IP address", *p.Stop)
+			r.Addf(path+".stop", "%s", errStop)
 		}
 		if errStart != nil || errStop != nil {
 			return

@@ -51,7 +51,7 @@ func (r *rules) names(c spec.Cluster) {
 	r.Each("cluster.tags", c.Tags, scope.TagForm.MatchString, scope.TagRule)
 	for _, address := range scope.SortedKeys(c.ExtraHosts) {
 		path := check.Key("cluster.extraHosts", address)
-		if _, err := netip.ParseAddr(address); err != nil {
+		if _, err := spec.ParseAddr(address); err != nil {
 			r.Addf(path, "%q is not an IP address: write the address as the key and its names as the list", address)
 		}
 		r.Each(path, c.ExtraHosts[address], scope.DomainForm.MatchString, "is not a host name")
@@ -96,9 +96,9 @@ func (r *rules) vip() {
 
 		return
 	}
-	vip, err := netip.ParseAddr(*c.VIP)
+	vip, err := spec.ParseAddr(*c.VIP)
 	if err != nil {
-		r.Addf("cluster.vip", "%q is not an IP address", *c.VIP)
+		r.Addf("cluster.vip", "%s", err)
 
 		return
 	}

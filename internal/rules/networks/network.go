@@ -105,10 +105,10 @@ func (r *rules) addressing(path string, d spec.Network) {
 		if route.Gateway == nil {
 			continue
 		}
-		gateway, err := netip.ParseAddr(*route.Gateway)
+		gateway, err := spec.ParseAddr(*route.Gateway)
 		switch {
 		case err != nil:
-			r.Addf(at+".gateway", "%q is not an IP address", *route.Gateway)
+			r.Addf(at+".gateway", "%s", err)
 		case ok && gateway.Is4() != network.Addr().Is4():
 			r.Addf(at+".gateway", "%s is of another IP family than %s", gateway, network)
 		}
@@ -177,10 +177,10 @@ func (r *rules) gateway(path string, gateway *string, own, within netip.Prefix, 
 	if gateway == nil {
 		return
 	}
-	g, err := netip.ParseAddr(*gateway)
+	g, err := spec.ParseAddr(*gateway)
 	switch {
 	case err != nil:
-		r.Addf(path, "%q is not an IP address", *gateway)
+		r.Addf(path, "%s", err)
 	case g.Is6() != six:
 		r.Addf(path, "%s is of the other IP family", g)
 	case own.IsValid() && own.Addr() == g:

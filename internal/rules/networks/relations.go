@@ -23,7 +23,7 @@ func (r *rules) endpoint() {
 	if err != nil || u.Hostname() == "" {
 		return
 	}
-	a, err := netip.ParseAddr(u.Hostname())
+	a, err := spec.ParseAddr(u.Hostname())
 	if err != nil {
 		return
 	}
@@ -148,7 +148,7 @@ func (r *rules) routes(path string, d spec.Network) {
 	own := d.Prefixes()
 	for i, route := range d.Routes {
 		at := check.Index(path+".routes", i)
-		network, err := netip.ParsePrefix(route.Network)
+		network, err := spec.ParseNetwork(route.Network)
 		if err != nil {
 			continue
 		}
@@ -162,7 +162,7 @@ func (r *rules) routes(path string, d spec.Network) {
 				r.Addf(at+".network", "%s is the card's own network, which needs no route: remove it", network)
 			}
 		}
-		hop, err := netip.ParseAddr(spec.Value(route.Gateway))
+		hop, err := spec.ParseAddr(spec.Value(route.Gateway))
 		if err != nil || *d.DHCP || len(own) == 0 || hop.Is4() != network.Addr().Is4() {
 			continue
 		}
@@ -238,7 +238,7 @@ func hasFamily(n spec.NamedNode, four bool) bool {
 func (r *rules) clusterDNS(services []netip.Prefix) {
 	k := r.Config.Kubernetes.Kubelet
 	for i, text := range k.ClusterDNS {
-		a, err := netip.ParseAddr(text)
+		a, err := spec.ParseAddr(text)
 		if err != nil || a.IsLinkLocalUnicast() || len(services) == 0 {
 			continue
 		}

@@ -24,7 +24,7 @@ type Known struct {
 func (s *Scope) Outside() []Known {
 	var all []Known
 	add := func(text, what string) {
-		if a, err := netip.ParseAddr(text); err == nil {
+		if a, err := spec.ParseAddr(text); err == nil {
 			all = append(all, Known{a, what})
 		}
 	}
@@ -72,7 +72,7 @@ func Gateways(n spec.Network) []netip.Addr {
 }
 
 func addrOf(text *string) netip.Addr {
-	a, _ := netip.ParseAddr(spec.Value(text))
+	a, _ := spec.ParseAddr(spec.Value(text))
 
 	return a
 }
@@ -81,7 +81,7 @@ func addrOf(text *string) netip.Addr {
 func Prefixes(texts []string) []netip.Prefix {
 	var all []netip.Prefix
 	for _, text := range texts {
-		if p, err := netip.ParsePrefix(text); err == nil {
+		if p, err := spec.ParseNetwork(text); err == nil {
 			all = append(all, p.Masked())
 		}
 	}
@@ -110,7 +110,7 @@ func (r Range) Within(o Range) bool { return o.Contains(r.First) && o.Contains(r
 
 // PoolRange returns the addresses of a pool of LoadBalancer addresses; false when it names none.
 func PoolRange(p spec.CiliumPool) (Range, bool) {
-	if network, err := netip.ParsePrefix(spec.Value(p.CIDR)); err == nil {
+	if network, err := spec.ParseNetwork(spec.Value(p.CIDR)); err == nil {
 		return RangeOf(network), true
 	}
 	start, stop := addrOf(p.Start), addrOf(p.Stop)

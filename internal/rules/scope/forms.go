@@ -46,7 +46,7 @@ var (
 
 // IsHostname reports whether text is a name or an address of a machine.
 func IsHostname(text string) bool {
-	_, err := netip.ParseAddr(text)
+	_, err := spec.ParseAddr(text)
 
 	return err == nil || (len(text) <= 253 && DomainForm.MatchString(text))
 }

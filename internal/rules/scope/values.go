@@ -103,9 +103,9 @@ func (s *Scope) CIDRs(path string, texts []string) []netip.Prefix {
 
 // CIDR checks a network: an address and a prefix length, without host bits.
 func (s *Scope) CIDR(path, text string) (netip.Prefix, bool) {
-	p, err := netip.ParsePrefix(text)
+	p, err := spec.ParseNetwork(text)
 	if err != nil {
-		s.Addf(path, "%q is not a network such as 10.0.0.0/24", text)
+		s.Addf(path, "%s", err)
 
 		return p, false
 	}
@@ -121,8 +121,8 @@ func (s *Scope) CIDR(path, text string) (netip.Prefix, bool) {
 // Addresses checks a list of IP addresses.
 func (s *Scope) Addresses(path string, texts []string) {
 	for i, text := range texts {
-		if _, err := netip.ParseAddr(text); err != nil {
-			s.Addf(check.Index(path, i), "%q is not an IP address", text)
+		if _, err := spec.ParseAddr(text); err != nil {
+			s.Addf(check.Index(path, i), "%s", err)
 		}
 	}
 }

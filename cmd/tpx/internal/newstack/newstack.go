@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/netip"
 	"net/url"
 	"os"
 	"slices"
@@ -20,6 +19,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/cmd/tpx/internal/pulumi"
 	"github.com/talos-proxmox/talos-proxmox/cmd/tpx/internal/stackfile"
 	"github.com/talos-proxmox/talos-proxmox/internal/versions"
+	"github.com/talos-proxmox/talos-proxmox/spec"
 	"github.com/talos-proxmox/talos-proxmox/stack"
 )
 
@@ -112,7 +112,7 @@ func (q question) ask(lines *bufio.Scanner, out io.Writer) error {
 
 // propose returns addresses that follow from the first node's.
 func (a *Answers) propose(of *string) string {
-	first, err := netip.ParsePrefix(a.First)
+	first, err := spec.ParsePrefix(a.First, "")
 	if err != nil {
 		return ""
 	}
@@ -154,7 +154,7 @@ func oneOf(words ...string) func(string) error {
 }
 
 func isPrefix(text string) error {
-	if _, err := netip.ParsePrefix(text); err != nil {
+	if _, err := spec.ParsePrefix(text, ""); err != nil {
 		return fmt.Errorf("%q is no address with prefix length, such as 192.168.1.41/24", text)
 	}
 
@@ -162,7 +162,7 @@ func isPrefix(text string) error {
 }
 
 func isAddress(text string) error {
-	if _, err := netip.ParseAddr(text); err != nil {
+	if _, err := spec.ParseAddr(text); err != nil {
 		return fmt.Errorf("%q is no address, such as 192.168.1.1", text)
 	}
 
@@ -215,7 +215,7 @@ type node struct {
 
 // nodes returns the nodes with addresses and ids that follow one another.
 func (a Answers) nodes() []node {
-	first, _ := netip.ParsePrefix(a.First)
+	first, _ := spec.ParsePrefix(a.First, "")
 	id, _ := strconv.Atoi(a.VMID)
 	var all []node
 	at := first.Addr()
@@ -246,7 +246,7 @@ func (a Answers) taken() []string {
 }
 
 func (a Answers) render(project string) (string, error) {
-	first, err := netip.ParsePrefix(a.First)
+	first, err := spec.ParsePrefix(a.First, "")
 	if err != nil {
 		return "", fmt.Errorf("%q is no address with prefix length: %w", a.First, err)
 	}
