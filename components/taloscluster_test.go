@@ -18,8 +18,8 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/talos-proxmox/talos-proxmox/components"
-	"github.com/talos-proxmox/talos-proxmox/internal/machineconfig"
 	"github.com/talos-proxmox/talos-proxmox/internal/pulumitest"
+	"github.com/talos-proxmox/talos-proxmox/internal/talossecrets"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -66,7 +66,7 @@ func talosAnswers(preview bool) (func(pulumi.MockResourceArgs) (string, resource
 	if err != nil {
 		return nil, err
 	}
-	text, err := json.Marshal(machineconfig.SecretsOf(bundle))
+	text, err := json.Marshal(talossecrets.Of(bundle))
 	if err != nil {
 		return nil, err
 	}

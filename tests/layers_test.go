@@ -92,8 +92,15 @@ func TestToolLinksNoPulumi(t *testing.T) {
 func list(t *testing.T, pattern, format string) map[string][]string {
 	t.Helper()
 
+	return listIn(t, "..", pattern, format)
+}
+
+// listIn is list in another module.
+func listIn(t *testing.T, dir, pattern, format string) map[string][]string {
+	t.Helper()
+
 	cmd := exec.CommandContext(t.Context(), "go", "list", "-f", format, "./"+pattern)
-	cmd.Dir = ".."
+	cmd.Dir = dir
 	out, err := cmd.Output()
 	require.NoError(t, err)
 
@@ -106,4 +113,16 @@ func list(t *testing.T, pattern, format string) map[string][]string {
 	require.NotEmpty(t, packages)
 
 	return packages
+}
+
+// TestRoomsStaySmall holds that a package is small enough to be looked through: its files, tests apart.
+func TestRoomsStaySmall(t *testing.T) {
+	t.Parallel()
+
+	const most = 25
+	for _, dir := range []string{"..", "../lab"} {
+		for pkg, files := range listIn(t, dir, "...", `{{.ImportPath}} {{join .GoFiles " "}}`) {
+			assert.LessOrEqual(t, len(files), most, "%s: split it by what its files are about", pkg)
+		}
+	}
 }

@@ -17,6 +17,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/internal/machineconfig/explain"
 )
 
 // patchError is a problem with a field of a patch.
@@ -108,7 +109,7 @@ func lineOf(text []byte, document int, field []string) int {
 func unreadable(text []byte, whole error) []*patchError {
 	documents := documentsOf(text)
 	if len(documents) == 0 || documents[0].Kind != yaml.MappingNode {
-		return []*patchError{{message: "the patch is not one that Talos reads: " + explainLoad(whole)}}
+		return []*patchError{{message: "the patch is not one that Talos reads: " + explain.Load(whole)}}
 	}
 	var all []*patchError
 	for i, document := range documents {
@@ -124,10 +125,10 @@ func unreadable(text []byte, whole error) []*patchError {
 
 			continue
 		}
-		all = append(all, &patchError{document: i, message: "the patch is not one that Talos reads: " + explainLoad(err)})
+		all = append(all, &patchError{document: i, message: "the patch is not one that Talos reads: " + explain.Load(err)})
 	}
 	if len(all) == 0 {
-		return []*patchError{{message: "the patch is not one that Talos reads: " + explainLoad(whole)}}
+		return []*patchError{{message: "the patch is not one that Talos reads: " + explain.Load(whole)}}
 	}
 
 	return all
@@ -135,13 +136,13 @@ func unreadable(text []byte, whole error) []*patchError {
 
 // unknownFields returns the fields that the reader does not know, each once: not what is below one.
 func unknownFields(at int, document *yaml.Node, err error) []*patchError {
-	_, listed, ok := strings.Cut(err.Error(), unknownKeys)
+	leaves, ok := explain.UnknownFields(err)
 	if !ok {
 		return nil
 	}
 	var all []*patchError
 	seen := map[string]bool{}
-	for _, leaf := range unknownLeaves(listed) {
+	for _, leaf := range leaves {
 		field, hint := leaf, ": remove it"
 		if child(document, "kind") == nil {
 			field, hint = firstUnknown(leaf)

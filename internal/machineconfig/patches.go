@@ -15,6 +15,7 @@ import (
 	"github.com/siderolabs/talos/pkg/machinery/config/types/v1alpha1"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/internal/machineconfig/explain"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -108,7 +109,7 @@ func (p patch) apply(provider config.Provider) (config.Provider, error) {
 	case configpatcher.StrategicMergePatch:
 		merged, err := configpatcher.StrategicMerge(provider, kind)
 		if err != nil {
-			return nil, errors.New("the patch cannot be merged: " + withoutValues(err.Error()))
+			return nil, errors.New("the patch cannot be merged: " + explain.HideValues(err.Error()))
 		}
 
 		return merged, nil
@@ -126,11 +127,11 @@ func applyOperations(provider config.Provider, p jsonpatch.Patch) (config.Provid
 	}
 	out, err := configpatcher.Apply(configpatcher.WithConfig(container.NewV1Alpha1(main)), []configpatcher.Patch{p})
 	if err != nil {
-		return nil, errors.New("the patch cannot be applied: " + withoutValues(err.Error()))
+		return nil, errors.New("the patch cannot be applied: " + explain.HideValues(err.Error()))
 	}
 	patched, err := out.Config()
 	if err != nil {
-		return nil, errors.New("the patch leaves no configuration that Talos reads: " + explainLoad(err))
+		return nil, errors.New("the patch leaves no configuration that Talos reads: " + explain.Load(err))
 	}
 	joined, err := container.New(append([]document.Document{patched.RawV1Alpha1()}, others...)...)
 	if err != nil {

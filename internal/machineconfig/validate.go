@@ -15,6 +15,7 @@ import (
 	"github.com/siderolabs/talos/pkg/machinery/config/types/network"
 	"github.com/siderolabs/talos/pkg/machinery/config/types/v1alpha1"
 
+	"github.com/talos-proxmox/talos-proxmox/internal/machineconfig/explain"
 	"github.com/talos-proxmox/talos-proxmox/internal/rules/scope"
 	"github.com/talos-proxmox/talos-proxmox/internal/versions"
 	"github.com/talos-proxmox/talos-proxmox/spec"
@@ -60,14 +61,14 @@ func refusals(cfg spec.Config, node spec.NamedNode, provider config.Provider) []
 		return found
 	}
 	_, err := main.Validate(m)
-	report(machineDocument, flatten(err)...)
+	report(machineDocument, explain.Messages(err)...)
 	for _, doc := range others {
 		if v, ok := doc.(document.Validator); ok {
 			_, err := v.Validate(m)
-			report(documentName(doc), flatten(err)...)
+			report(documentName(doc), explain.Messages(err)...)
 		}
 		if v, ok := doc.(container.V1Alpha1ConflictValidator); ok {
-			report(documentName(doc), flatten(v.V1Alpha1ConflictValidate(main))...)
+			report(documentName(doc), explain.Messages(v.V1Alpha1ConflictValidate(main))...)
 		}
 		if message := tooNew(cfg, doc); message != "" {
 			report(documentName(doc), message)
@@ -85,7 +86,7 @@ func refusals(cfg spec.Config, node spec.NamedNode, provider config.Provider) []
 	}
 	// Only documents that stand each by itself can be judged together.
 	_, err = provider.ValidateAsClient(m)
-	for _, message := range flatten(err) {
+	for _, message := range explain.Messages(err) {
 		found = append(found, "the documents together: "+message)
 	}
 

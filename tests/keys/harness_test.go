@@ -34,8 +34,8 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 
 	"github.com/talos-proxmox/talos-proxmox/components"
-	"github.com/talos-proxmox/talos-proxmox/internal/machineconfig"
 	"github.com/talos-proxmox/talos-proxmox/internal/pulumitest"
+	"github.com/talos-proxmox/talos-proxmox/internal/talossecrets"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 	"github.com/talos-proxmox/talos-proxmox/stack"
 )
@@ -64,7 +64,7 @@ func newRunner(t *testing.T) *runner {
 	t.Helper()
 	bundle, err := bundleOfAll()
 	require.NoError(t, err)
-	text, err := json.Marshal(machineconfig.SecretsOf(bundle))
+	text, err := json.Marshal(talossecrets.Of(bundle))
 	require.NoError(t, err)
 	_, key, err := ed25519.GenerateKey(rand.Reader)
 	require.NoError(t, err)

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/talos-proxmox/talos-proxmox/components/internal/hook"
-	"github.com/talos-proxmox/talos-proxmox/internal/machineconfig"
 	"github.com/talos-proxmox/talos-proxmox/internal/pulumitest"
+	"github.com/talos-proxmox/talos-proxmox/internal/talossecrets"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -32,9 +32,9 @@ func sessionOf(t *testing.T, ctx *pulumi.Context, lifecycle spec.Lifecycle) *Ses
 	}.WithDefaults()
 	bundle, err := secrets.NewBundle(secrets.NewClock(), nil)
 	require.NoError(t, err)
-	client, err := machineconfig.NewClientConfiguration(bundle, time.Now(), time.Hour)
+	client, err := talossecrets.NewClientConfiguration(bundle, time.Now(), time.Hour)
 	require.NoError(t, err)
-	talosconfig, err := machineconfig.Talosconfig(cfg, client)
+	talosconfig, err := talossecrets.Talosconfig(cfg, client)
 	require.NoError(t, err)
 	s := NewSession(ctx, "test", cfg)
 	s.APIs.talosconfig.Set(talosconfig)

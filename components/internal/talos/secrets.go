@@ -13,7 +13,7 @@ import (
 	"github.com/siderolabs/talos/pkg/machinery/config/generate/secrets"
 
 	"github.com/talos-proxmox/talos-proxmox/components/internal/stash"
-	"github.com/talos-proxmox/talos-proxmox/internal/machineconfig"
+	"github.com/talos-proxmox/talos-proxmox/internal/talossecrets"
 	"github.com/talos-proxmox/talos-proxmox/internal/versions"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
@@ -93,23 +93,23 @@ func pinnedContract(cfg spec.Config, stored pulumi.StringOutput) pulumi.StringOu
 }
 
 // secretsOf returns the provider's secrets without its SDK.
-func secretsOf(s machine.MachineSecrets) machineconfig.Secrets {
-	pair := func(c machine.Certificate) machineconfig.Certificate {
-		return machineconfig.Certificate{Cert: c.Cert, Key: c.Key}
+func secretsOf(s machine.MachineSecrets) talossecrets.Secrets {
+	pair := func(c machine.Certificate) talossecrets.Certificate {
+		return talossecrets.Certificate{Cert: c.Cert, Key: c.Key}
 	}
 
-	return machineconfig.Secrets{
-		Certs: machineconfig.Certificates{
+	return talossecrets.Secrets{
+		Certs: talossecrets.Certificates{
 			Etcd: pair(s.Certs.Etcd), K8s: pair(s.Certs.K8s), K8sAggregator: pair(s.Certs.K8sAggregator),
-			K8sServiceaccount: machineconfig.Key{Key: s.Certs.K8sServiceaccount.Key}, Os: pair(s.Certs.Os),
+			K8sServiceaccount: talossecrets.Key{Key: s.Certs.K8sServiceaccount.Key}, Os: pair(s.Certs.Os),
 		},
-		Cluster: machineconfig.ClusterIdentity{Id: s.Cluster.Id, Secret: s.Cluster.Secret},
-		Secrets: machineconfig.KubernetesSecrets{
+		Cluster: talossecrets.ClusterIdentity{Id: s.Cluster.Id, Secret: s.Cluster.Secret},
+		Secrets: talossecrets.KubernetesSecrets{
 			BootstrapToken:            s.Secrets.BootstrapToken,
 			SecretboxEncryptionSecret: s.Secrets.SecretboxEncryptionSecret,
 			AescbcEncryptionSecret:    spec.Value(s.Secrets.AescbcEncryptionSecret),
 		},
-		Trustdinfo: machineconfig.TrustdInfo{Token: s.Trustdinfo.Token},
+		Trustdinfo: talossecrets.TrustdInfo{Token: s.Trustdinfo.Token},
 	}
 }
 
@@ -120,7 +120,7 @@ const adoptedCertificateLifetime = 10 * 365 * 24 * time.Hour
 // adoptSecrets takes the secrets of an existing cluster, in the form of "talosctl gen secrets", and makes an
 // administrator's certificate from them once.
 func adoptSecrets(s *Session, opts ...pulumi.ResourceOption) (*Secrets, error) {
-	parsed, err := machineconfig.ParseSecrets(s.Config.Cluster.SecretsBundle.Reveal())
+	parsed, err := talossecrets.Parse(s.Config.Cluster.SecretsBundle.Reveal())
 	if err != nil {
 		return nil, fmt.Errorf("cluster %q: cluster.secretsBundle: %w", s.Name, err)
 	}
@@ -128,7 +128,7 @@ func adoptSecrets(s *Session, opts ...pulumi.ResourceOption) (*Secrets, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cluster %q: cluster.secretsBundle: %w", s.Name, err)
 	}
-	client, err := machineconfig.NewClientConfiguration(bundle, time.Now(), adoptedCertificateLifetime)
+	client, err := talossecrets.NewClientConfiguration(bundle, time.Now(), adoptedCertificateLifetime)
 	if err != nil {
 		return nil, fmt.Errorf("cluster %q: cluster.secretsBundle: %w", s.Name, err)
 	}
@@ -154,11 +154,11 @@ func adoptSecrets(s *Session, opts ...pulumi.ResourceOption) (*Secrets, error) {
 func talosconfig(s *Session, made *Secrets) pulumi.StringOutput {
 	file := fileAtUp(s, s.Config.Output.TalosconfigFile)
 	config := pulumi.All(made.CA, made.Certificate, made.Key).ApplyT(func(v []any) (string, error) {
-		client := machineconfig.ClientConfiguration{}
+		client := talossecrets.ClientConfiguration{}
 		for i, field := range []*string{&client.CaCertificate, &client.ClientCertificate, &client.ClientKey} {
 			*field, _ = v[i].(string)
 		}
-		text, err := machineconfig.Talosconfig(s.Config, client)
+		text, err := talossecrets.Talosconfig(s.Config, client)
 		if err != nil {
 			return "", err
 		}

@@ -111,3 +111,26 @@ func drainOf(l spec.Lifecycle) rollout.Drain {
 		Timeout: time.Duration(*l.DrainTimeout), Force: *l.DrainPolicy == "force", Interval: 5 * time.Second,
 	}
 }
+
+// runSnapshots are the snapshots of one run, made when the cluster can be reached.
+type runSnapshots struct {
+	once sync.Once
+	of   *rollout.Snapshots
+}
+
+// snapshotsOf returns the snapshots that are taken before an upgrade, the same for the whole run; nil when
+// the stack asks for none.
+func snapshotsOf(s *Session, access cluster.Access) *rollout.Snapshots {
+	l := s.Config.Lifecycle
+	if l.SnapshotDirectory == nil {
+		return nil
+	}
+	s.snapshots.once.Do(func() {
+		s.snapshots.of = &rollout.Snapshots{
+			Access: access, Cluster: s.Cluster, Directory: *l.SnapshotDirectory,
+			Keep: *l.SnapshotsKept, Poll: pollOptions(l.UpgradeTimeout),
+		}
+	})
+
+	return s.snapshots.of
+}

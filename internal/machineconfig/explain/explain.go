@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-package machineconfig
+// Package explain says in plain words what is wrong with a Talos configuration, without quoting values from it.
+package explain
 
 import (
 	"errors"
@@ -25,8 +26,8 @@ var (
 	quoted     = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 )
 
-// explainLoad says why a text cannot be read, without quoting values from it.
-func explainLoad(err error) string {
+// Load tells why a text cannot be read, without quoting values from it.
+func Load(err error) string {
 	text := err.Error()
 	if _, fields, ok := strings.Cut(text, unknownKeys); ok {
 		return "unknown fields " + strings.Join(fieldPaths(fields), ", ")
@@ -34,12 +35,12 @@ func explainLoad(err error) string {
 
 	text = typeErrors.ReplaceAllString(text, "")
 
-	return strings.Join(strings.Fields(withoutValues(text)), " ")
+	return strings.Join(strings.Fields(HideValues(text)), " ")
 }
 
-// withoutValues blots out what a message quotes, except paths into the configuration and the names
+// HideValues blots out what a message quotes, except paths into the configuration and the names
 // of document kinds.
-func withoutValues(text string) string {
+func HideValues(text string) string {
 	text = backquoted.ReplaceAllString(text, "`…`")
 	if strings.Contains(text, "not registered") {
 		return text
@@ -67,6 +68,17 @@ func fieldPaths(text string) []string {
 	return paths
 }
 
+// UnknownFields returns the ways to the fields that the machinery's reader did not know; false when that is not what
+// the error tells.
+func UnknownFields(err error) ([][]string, bool) {
+	_, listed, ok := strings.Cut(err.Error(), unknownKeys)
+	if !ok {
+		return nil, false
+	}
+
+	return unknownLeaves(listed), true
+}
+
 // unknownLeaves returns the way to each leaf of a YAML text.
 func unknownLeaves(text string) [][]string {
 	var node yaml.Node
@@ -90,8 +102,8 @@ func unknownLeaves(text string) [][]string {
 	return paths
 }
 
-// flatten is every single error in a tree of errors.
-func flatten(err error) []string {
+// Messages returns every single error in a tree of errors.
+func Messages(err error) []string {
 	if err == nil {
 		return nil
 	}
@@ -107,7 +119,7 @@ func flatten(err error) []string {
 			return []string{strings.TrimSpace(err.Error())}
 		}
 		prefix, wraps := strings.CutSuffix(err.Error(), inner.Error())
-		messages := flatten(inner)
+		messages := Messages(inner)
 		if !wraps || len(messages) == 0 {
 			return []string{strings.TrimSpace(err.Error())}
 		}
@@ -119,7 +131,7 @@ func flatten(err error) []string {
 	}
 	var messages []string
 	for _, e := range list {
-		messages = append(messages, flatten(e)...)
+		messages = append(messages, Messages(e)...)
 	}
 
 	return messages

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-package machineconfig
+// Package talossecrets reads and writes what a Talos cluster's secrets are: the bundle, an administrator's access, the
+// talosconfig.
+package talossecrets
 
 import (
 	"encoding/base64"
@@ -13,6 +15,8 @@ import (
 	"github.com/siderolabs/talos/pkg/machinery/config"
 	"github.com/siderolabs/talos/pkg/machinery/config/generate/secrets"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/talos-proxmox/talos-proxmox/internal/machineconfig/explain"
 )
 
 // Secrets are a cluster's secrets in the shape that the Talos provider's Secrets resource has them:
@@ -80,7 +84,7 @@ type TrustdInfo struct {
 	Token string `json:"token"`
 }
 
-// Bundle is what [Render] takes. The error names the secret that is missing or damaged, never its
+// Bundle returns the secrets as Talos's machinery takes them. The error names the secret that is missing or damaged, never its
 // value.
 func (s Secrets) Bundle() (*secrets.Bundle, error) {
 	b := &secrets.Bundle{
@@ -117,14 +121,14 @@ func (s Secrets) Bundle() (*secrets.Bundle, error) {
 	}
 	b.Certs.K8sServiceAccount = &x509.PEMEncodedKey{Key: key}
 	if err := b.Validate(config.TalosVersionCurrent); err != nil {
-		return nil, fmt.Errorf("reading the cluster's secrets: %s", strings.Join(flatten(err), "; "))
+		return nil, fmt.Errorf("reading the cluster's secrets: %s", strings.Join(explain.Messages(err), "; "))
 	}
 
 	return b, nil
 }
 
-// SecretsOf is a bundle in the provider's shape.
-func SecretsOf(b *secrets.Bundle) Secrets {
+// Of returns a bundle in the provider's shape.
+func Of(b *secrets.Bundle) Secrets {
 	pair := func(p *x509.PEMEncodedCertificateAndKey) Certificate {
 		return Certificate{Cert: encode(p.Crt), Key: encode(p.Key)}
 	}
@@ -147,17 +151,17 @@ func SecretsOf(b *secrets.Bundle) Secrets {
 // notABundle begins what is said about a text that holds no secrets bundle.
 const notABundle = "the secrets bundle is not what `talosctl gen secrets` writes"
 
-// ParseSecrets reads an existing cluster's secrets as `talosctl gen secrets` writes them.
-func ParseSecrets(text string) (Secrets, error) {
+// Parse reads an existing cluster's secrets as `talosctl gen secrets` writes them.
+func Parse(text string) (Secrets, error) {
 	b := &secrets.Bundle{Clock: secrets.NewClock()}
 	if err := yaml.Unmarshal([]byte(text), b); err != nil {
-		return Secrets{}, fmt.Errorf("%s: %s", notABundle, explainLoad(err))
+		return Secrets{}, fmt.Errorf("%s: %s", notABundle, explain.Load(err))
 	}
 	if err := b.Validate(config.TalosVersionCurrent); err != nil {
-		return Secrets{}, fmt.Errorf("%s: %s", notABundle, strings.Join(flatten(err), "; "))
+		return Secrets{}, fmt.Errorf("%s: %s", notABundle, strings.Join(explain.Messages(err), "; "))
 	}
 
-	return SecretsOf(b), nil
+	return Of(b), nil
 }
 
 // pemOf decodes base64; PEM itself is taken too.
@@ -173,5 +177,5 @@ func pemOf(text string) ([]byte, error) {
 	return decoded, nil
 }
 
-// encode is base64.
+// encode returns base64.
 func encode(b []byte) string { return base64.StdEncoding.EncodeToString(b) }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-package machineconfig
+package talossecrets
 
 import (
 	"fmt"
@@ -42,7 +42,7 @@ func NewClientConfiguration(b *secrets.Bundle, now time.Time, validity time.Dura
 	}, nil
 }
 
-// Talosconfig is the file that talosctl reads: its endpoints are the control planes only, since the
+// Talosconfig returns the file that talosctl reads: its endpoints are the control planes only, since the
 // others do not forward, and never the VIP, which is not there before Kubernetes is; its nodes are
 // all nodes. It holds secrets.
 func Talosconfig(cfg spec.Config, client ClientConfiguration) (string, error) {
@@ -69,7 +69,7 @@ func Talosconfig(cfg spec.Config, client ClientConfiguration) (string, error) {
 	return string(text), nil
 }
 
-// addresses are where the nodes are reached; their names where they have no fixed address.
+// addresses returns where the nodes are reached; their names where they have no fixed address.
 func addresses(nodes []spec.NamedNode) []string {
 	list := make([]string, 0, len(nodes))
 	for _, n := range nodes {
@@ -78,7 +78,7 @@ func addresses(nodes []spec.NamedNode) []string {
 
 			continue
 		}
-		list = append(list, hostname(n))
+		list = append(list, spec.Value(n.Hostname))
 	}
 
 	return list
