@@ -131,7 +131,7 @@ func newTalosCluster(
 	c.Endpoint = pulumi.String(cfg.Endpoint()).ToStringOutput()
 
 	return c, ctx.RegisterResourceOutputs(c, pulumi.Map{
-		"endpoint":    c.Endpoint,
+		"endpoint":    built.Endpoint,
 		"kubeconfig":  c.Kubeconfig,
 		"talosconfig": c.Talosconfig,
 	})

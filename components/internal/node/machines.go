@@ -53,9 +53,28 @@ type Machines map[string]Machine
 // and it refuses, in the preview already, an edit that would replace a VM or lose data.
 type Record struct {
 	// Resource has the machines in the state.
-	Resource pulumi.Resource
+	Resource *pulumi.Stash
 
-	fresh sync.Map
+	wanted       Machines
+	allowReplace map[string][]string
+	fresh        sync.Map
+}
+
+// HostOf returns the host of a node once its machine's edit was looked at. A run that leaves the record out while
+// the edit would replace the VM, or lose data, fails before it touches the VM.
+func (r *Record) HostOf(name, host string) pulumi.StringOutput {
+	return stash.After(r.Resource, host, func(current Machines) error {
+		was, known := current[name]
+		if !known {
+			return nil
+		}
+		wanted := r.wanted[name]
+		if vm.Replaces(was.VM, wanted.VM) {
+			return fmt.Errorf("node %s: its VM would be replaced, and the node was not asked to leave", name)
+		}
+
+		return Refuse(Machines{name: was}, Machines{name: wanted}, r.allowReplace)
+	})
 }
 
 // IsNew reports whether the node's VM is remembered for the first time in this run. No run has tried to make
@@ -72,7 +91,7 @@ func Remember(
 	ctx *pulumi.Context, name string, machines Machines, allowReplace map[string][]string, also stash.On[Machines],
 	opts ...pulumi.ResourceOption,
 ) (*Record, error) {
-	r := &Record{}
+	r := &Record{wanted: machines, allowReplace: allowReplace}
 	on := stash.On[Machines]{
 		Create: func(_ hook.Step, now Machines) error {
 			r.note(nil, now)

@@ -60,6 +60,7 @@ func Register(ctx *pulumi.Context, a Args) (*vm.VirtualMachine, error) {
 		// Always given: only a trigger that changes replaces, not one that appears.
 		pulumi.ReplacementTrigger(pulumi.Int(a.Lifecycle.Replace[a.Node.Node.Name])))
 	args := vmargs.VM(a.Node, vmargs.Disks(a.Node, kept), vmargs.Passthrough(a.Node, mapped))
+	args.NodeName = a.host()
 	made, err := vm.NewVirtualMachine(ctx, a.Name+"-vm", args, opts...)
 	if err != nil {
 		return nil, err
@@ -86,6 +87,9 @@ func (a Args) protected() []pulumi.ResourceOption {
 	return opts
 }
 
+// host returns the host of the node's VMs, once the record permits what this run does to them.
+func (a Args) host() pulumi.StringOutput { return a.Record.HostOf(a.Node.Node.Name, *a.Node.Node.Host) }
+
 // mapDevices registers a mapping for each PCI device that has one of its own, and returns their names by
 // address.
 func mapDevices(ctx *pulumi.Context, a Args) (map[string]pulumi.StringInput, error) {
@@ -111,6 +115,7 @@ func registerHolder(ctx *pulumi.Context, a Args) (pulumi.Resource, map[string]pu
 		return nil, nil, nil
 	}
 	opts := append(a.protected(), pulumi.DependsOn([]pulumi.Resource{a.Record.Resource}), pulumi.IgnoreChanges(ignored))
+	args.NodeName = a.host()
 	holder, err := vm.NewVirtualMachine(ctx, a.Name+"-data", args, opts...)
 	if err != nil {
 		return nil, nil, fmt.Errorf("registering the holder of the data disks: %w", err)

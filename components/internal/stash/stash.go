@@ -63,6 +63,27 @@ func remember[T any](
 	return made, nil
 }
 
+// After returns text once the value that the state has after the step of made passes check; where it does not,
+// whatever needs the text fails, and with it the program, so that the engine deletes nothing. The state's value is
+// another than the wanted one where the engine was told to leave the step out: then none of its hooks ran.
+func After[T any](made *pulumi.Stash, text string, check func(current T) error) pulumi.StringOutput {
+	return made.Input.ApplyT(func(input any) (string, error) {
+		var current T
+		raw, err := json.Marshal(input)
+		if err == nil {
+			err = json.Unmarshal(raw, &current)
+		}
+		if err != nil {
+			return "", fmt.Errorf("reading what the state remembers: %w", err)
+		}
+		if err := check(current); err != nil {
+			return "", fmt.Errorf("%w\n  this run leaves out what guards this edit (--target, --exclude): run `pulumi up` without such flags", err)
+		}
+
+		return text, nil
+	}).(pulumi.StringOutput)
+}
+
 // bind registers the hooks of a remembered value.
 func bind[T any](ctx *pulumi.Context, name string, on On[T]) (*pulumi.ResourceHookBinding, error) {
 	binding := &pulumi.ResourceHookBinding{}

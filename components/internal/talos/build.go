@@ -26,12 +26,17 @@ type Build struct {
 	Machines map[string]pulumi.Resource
 	// MachineIDs change when a node's machine is another one, by node name.
 	MachineIDs map[string]pulumi.StringInput
+
+	// permitted resolves when configurations may be applied.
+	permitted pulumi.StringOutput
 }
 
 // Built is a registered cluster.
 type Built struct {
 	// Kubeconfig of an administrator, known once the cluster is ready.
 	Kubeconfig pulumi.StringOutput
+	// Endpoint is the URL of the Kubernetes API, known once nodes that go were retired.
+	Endpoint pulumi.StringOutput
 	// Ready is created once the cluster was found healthy.
 	Ready pulumi.Resource
 }
@@ -46,6 +51,7 @@ func Register(b *Build) (*Built, error) {
 	if err != nil {
 		return nil, err
 	}
+	b.permitted = permitted(b, kubernetes)
 	applies, fingerprints, err := applyConfigurations(b, list, []pulumi.Resource{kubernetes})
 	if err != nil {
 		return nil, err
@@ -76,7 +82,9 @@ func Register(b *Build) (*Built, error) {
 		return nil, err
 	}
 
-	return &Built{Kubeconfig: kubeconfig, Ready: ready}, storeCredentials(b, kubeconfig)
+	endpoint := retired(b, members, b.Config.Endpoint())
+
+	return &Built{Kubeconfig: kubeconfig, Endpoint: endpoint, Ready: ready}, storeCredentials(b, kubeconfig)
 }
 
 // joinNodes returns what is there once every node has its configuration and etcd runs.

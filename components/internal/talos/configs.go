@@ -83,7 +83,7 @@ func predecessors(cfg spec.Config) map[string]string {
 func render(b *Build, manifests pulumi.Output, node string) pulumi.StringOutput {
 	in := b.Checked.Input
 	directory := fileAtUp(b.Session, in.Config.Output.MachineConfigDirectory)
-	rendered := pulumi.All(b.Secrets.Bundle, manifests, contract(b)).ApplyT(func(v []any) (string, error) {
+	rendered := pulumi.All(b.Secrets.Bundle, manifests, contract(b), b.permitted).ApplyT(func(v []any) (string, error) {
 		bundle, ok := v[0].(*secrets.Bundle)
 		list, listed := v[1].([]machineconfig.Manifest)
 		contract, pinned := v[2].(string)

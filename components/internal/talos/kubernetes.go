@@ -39,7 +39,7 @@ type kubernetesState struct {
 // find it running. The nodes' versions of Talos depend on the configurations, so that both upgrades never run
 // at the same time. A new cluster does not wait for it. An upgrade that fails keeps the old value in the
 // state, so that the next run goes on; when the edit is taken back instead, the nodes are brought back.
-func registerKubernetes(b *Build) (pulumi.Resource, error) {
+func registerKubernetes(b *Build) (*pulumi.Stash, error) {
 	cfg := b.Config
 	version := pulumi.String(*cfg.Kubernetes.Version)
 	edit, err := stash.EditToken(b.Ctx, b.Name+"-kubernetes-edit", version, pulumi.Parent(b.Parent))
@@ -77,16 +77,45 @@ func registerKubernetes(b *Build) (pulumi.Resource, error) {
 		},
 	}
 
+	wanted := wantedKubernetes(cfg)
+
 	return stash.RememberInputs(b.Ctx, b.Name+"-kubernetes", pulumi.StringMap{
 		"kubernetes": version, "edit": edit,
-		"contract": contract(b), "talos": pulumi.String(*cfg.Talos.Version),
-		"etcdEncryption": pulumi.String(*cfg.Kubernetes.EtcdEncryption),
-		"podSubnets":     pulumi.String(strings.Join(cfg.Cluster.PodSubnets, ", ")),
-		"serviceSubnets": pulumi.String(strings.Join(cfg.Cluster.ServiceSubnets, ", ")),
-		"dnsDomain":      pulumi.String(*cfg.Cluster.DNSDomain),
-		"cni":            pulumi.String(*cfg.CNI.Name),
-		"ciliumInstall":  pulumi.String(ciliumInstall(cfg)),
+		"contract": contract(b), "talos": pulumi.String(wanted.Talos),
+		"etcdEncryption": pulumi.String(wanted.EtcdEncryption),
+		"podSubnets":     pulumi.String(wanted.PodSubnets),
+		"serviceSubnets": pulumi.String(wanted.ServiceSubnets),
+		"dnsDomain":      pulumi.String(wanted.DNSDomain),
+		"cni":            pulumi.String(wanted.CNI),
+		"ciliumInstall":  pulumi.String(wanted.CiliumInstall),
 	}, on, pulumi.Parent(b.Parent), pulumi.DependsOn([]pulumi.Resource{b.Secrets.Resource}))
+}
+
+// wantedKubernetes returns what the stack file says, without what becomes known during the run.
+func wantedKubernetes(cfg spec.Config) kubernetesState {
+	return kubernetesState{
+		Kubernetes: *cfg.Kubernetes.Version, Talos: *cfg.Talos.Version, EtcdEncryption: *cfg.Kubernetes.EtcdEncryption,
+		PodSubnets:     strings.Join(cfg.Cluster.PodSubnets, ", "),
+		ServiceSubnets: strings.Join(cfg.Cluster.ServiceSubnets, ", "),
+		DNSDomain:      *cfg.Cluster.DNSDomain, CNI: *cfg.CNI.Name, CiliumInstall: ciliumInstall(cfg),
+	}
+}
+
+// permitted resolves once the cluster runs what the configurations are written for. A run that leaves Kubernetes out
+// fails where an edit of it waits, before a configuration reaches a node.
+func permitted(b *Build, kubernetes *pulumi.Stash) pulumi.StringOutput {
+	wanted := wantedKubernetes(b.Config)
+
+	return stash.After(kubernetes, "", func(current kubernetesState) error {
+		if err := refuseKept(current, wanted); err != nil {
+			return err
+		}
+		if current.Kubernetes != wanted.Kubernetes {
+			return fmt.Errorf("kubernetes.version: the cluster was not brought from %s to %s", current.Kubernetes, wanted.Kubernetes)
+		}
+
+		return nil
+	})
 }
 
 // upgradeKubernetes brings the cluster to the version that the stack names.

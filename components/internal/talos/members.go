@@ -27,7 +27,7 @@ type memberState struct {
 // registerMembers registers the nodes of the cluster, after those that join in the same run. When a node is
 // missing that was there before, it is retired, before Pulumi deletes its VM at the end of the run. There is
 // no hook on deletion: a plain destroy asks nobody.
-func registerMembers(b *Build, before []pulumi.Resource) (pulumi.Resource, error) {
+func registerMembers(b *Build, before []pulumi.Resource) (*pulumi.Stash, error) {
 	nodes := map[string]memberState{}
 	for _, n := range b.Config.Nodes {
 		m := memberOf(n)
@@ -57,6 +57,18 @@ func registerMembers(b *Build, before []pulumi.Resource) (pulumi.Resource, error
 			return retire(b.Session, step, remote, b.Cluster, leaving)
 		},
 	}, pulumi.Parent(b.Parent), pulumi.DependsOn(before))
+}
+
+// retired returns text once all nodes that the stack file has no more were retired. Where a run leaves the members
+// out it fails: else Pulumi would delete their VMs.
+func retired(b *Build, members *pulumi.Stash, text string) pulumi.StringOutput {
+	return stash.After(members, text, func(current map[string]memberState) error {
+		if leaving := leavingMembers(current, b.Cluster); len(leaving) > 0 {
+			return fmt.Errorf("%s: gone from the stack file, and not retired: nothing is deleted", namesOf(leaving))
+		}
+
+		return nil
+	})
 }
 
 // refuseTakenAddress refuses a new node at the address of one that leaves: both machines would have it until the
