@@ -83,7 +83,7 @@ func (a *ClusterArgs) Check(ctx context.Context, name string) error {
 }
 
 func (a *ClusterArgs) check(ctx context.Context, cfg spec.Config) (*talos.Checked, error) {
-	cfg.Proxmox = withInputs(cfg.Proxmox, a.ProxmoxAPIToken, a.ProxmoxPassword)
+	cfg.Proxmox = withInputs(cfg.Proxmox, proxmoxInputs{a.ProxmoxAPIToken, a.ProxmoxPassword, a.ProxmoxSSHPrivateKey, a.ProxmoxSSHPassword})
 	cfg.GitOps = a.gitCredentials().Fill(cfg.GitOps)
 	checked, err := talos.Check(ctx, talos.Request{
 		Name: *cfg.Cluster.Name, Config: cfg, Charts: a.charts().cache, ReadFile: a.readFile,

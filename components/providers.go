@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"net"
-	"net/url"
 	"slices"
 	"strconv"
 
@@ -20,6 +19,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/components/internal/kube"
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
 	"github.com/talos-proxmox/talos-proxmox/internal/image"
+	"github.com/talos-proxmox/talos-proxmox/internal/rules"
 	"github.com/talos-proxmox/talos-proxmox/internal/versions"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
@@ -60,11 +60,10 @@ func NewProxmoxProvider(
 	if args == nil {
 		return nil, errNoArgs("provider", name)
 	}
-	settings := args.checked()
 	var l check.List
-	validateProxmox(settings, &l)
-	if settings.SSH == nil && (args.SSHPrivateKey != nil || args.SSHPassword != nil) {
-		l.Addf("settings.ssh", "is required with an SSH key or password: give the user at least")
+	settings := rules.CheckProxmox(withInputs(args.Settings, args.inputs()), &l)
+	if args.Settings.SSH == nil && (args.SSHPrivateKey != nil || args.SSHPassword != nil) {
+		l.Addf("proxmox.ssh", "is required with an SSH key or password: give the user at least")
 	}
 	if err := l.Err(fmt.Sprintf("provider %q", name)); err != nil {
 		return nil, err
@@ -72,14 +71,14 @@ func NewProxmoxProvider(
 
 	given := &proxmoxve.ProviderArgs{
 		Endpoint:    pulumi.StringPtrFromPtr(settings.Endpoint),
-		Insecure:    pulumi.Bool(spec.Value(settings.Insecure)),
+		Insecure:    pulumi.Bool(*settings.Insecure),
 		MinTls:      pulumi.StringPtrFromPtr(settings.MinTLS),
 		Username:    pulumi.StringPtrFromPtr(settings.Username),
 		ApiToken:    secretInput(args.APIToken, args.Settings.APIToken),
 		Password:    secretInput(args.Password, args.Settings.Password),
 		RandomVmIds: pulumi.Bool(false),
 	}
-	if settings.SSH != nil {
+	if args.Settings.SSH != nil {
 		given.Ssh = sshArgs(args)
 	}
 
@@ -95,17 +94,25 @@ func NewProxmoxProvider(
 // token's like any other: options that Proxmox VE allows to root@pam alone are refused with it.
 const unknownToken = "unknown@pve!unknown=00000000-0000-0000-0000-000000000000"
 
-// checked returns the settings as rules see them, with stand-ins for credentials that are not known yet.
-func (a *ProxmoxProviderArgs) checked() spec.Proxmox {
-	return withInputs(a.Settings, a.APIToken, a.Password)
+// proxmoxInputs are credentials that other resources produce.
+type proxmoxInputs struct{ token, password, sshPrivateKey, sshPassword pulumi.StringInput }
+
+func (a *ProxmoxProviderArgs) inputs() proxmoxInputs {
+	return proxmoxInputs{a.APIToken, a.Password, a.SSHPrivateKey, a.SSHPassword}
 }
 
-func withInputs(p spec.Proxmox, token, password pulumi.StringInput) spec.Proxmox {
-	if token != nil {
+// withInputs returns the settings as rules see them, with stand-ins for credentials that are not known yet.
+func withInputs(p spec.Proxmox, given proxmoxInputs) spec.Proxmox {
+	if given.token != nil {
 		p.APIToken = spec.Ptr(spec.NewSecret(unknownToken))
 	}
-	if password != nil {
+	if given.password != nil {
 		p.Password = spec.Ptr(spec.NewSecret("unknown"))
+	}
+	if p.SSH != nil && (given.sshPrivateKey != nil || given.sshPassword != nil) {
+		ssh := *p.SSH
+		ssh.Password = spec.Ptr(spec.NewSecret("unknown"))
+		p.SSH = &ssh
 	}
 
 	return p
@@ -153,24 +160,6 @@ func NewKubernetesProvider(
 	}
 
 	return kube.NewProvider(ctx, name, args.ClusterName, args.Kubeconfig, opts...)
-}
-
-func validateProxmox(settings spec.Proxmox, l *check.List) {
-	if settings.Endpoint != nil {
-		u, err := url.Parse(*settings.Endpoint)
-		if err != nil || u.Scheme != "https" || u.Host == "" {
-			l.Addf("endpoint", "%q is no address of Proxmox VE: write one such as https://pve.example.com:8006/", *settings.Endpoint)
-		}
-	}
-	if settings.APIToken != nil && settings.Password != nil {
-		l.Addf("password", "cannot stand beside apiToken: give one of the two")
-	}
-	if settings.Password != nil && settings.Username == nil {
-		l.Addf("username", "is needed with password")
-	}
-	if settings.SSH != nil && settings.SSH.Username == "" {
-		l.Addf("ssh.username", "is required: an API token has no user of the host")
-	}
 }
 
 // secretInput returns a credential as a secret: the input where there is one, else that of the settings.

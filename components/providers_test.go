@@ -4,12 +4,16 @@
 package components_test
 
 import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/pem"
 	"testing"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/crypto/ssh"
 
 	"github.com/talos-proxmox/talos-proxmox/components"
 	"github.com/talos-proxmox/talos-proxmox/internal/pulumitest"
@@ -38,6 +42,17 @@ func registerProvider(t *testing.T, preview bool, settings spec.Proxmox) pulumi.
 	return args
 }
 
+// privateKey returns an SSH key as ssh-keygen writes it.
+func privateKey(t *testing.T) string {
+	t.Helper()
+	_, key, err := ed25519.GenerateKey(rand.Reader)
+	require.NoError(t, err)
+	block, err := ssh.MarshalPrivateKey(key, "")
+	require.NoError(t, err)
+
+	return string(pem.EncodeToMemory(block))
+}
+
 func TestProxmoxProvider(t *testing.T) {
 	t.Parallel()
 
@@ -45,7 +60,7 @@ func TestProxmoxProvider(t *testing.T) {
 	settings := spec.Proxmox{
 		Endpoint: spec.Ptr("https://pve.example.com:8006/"), APIToken: secret("root@pam!ci=t0ken"), MinTLS: spec.Ptr("1.2"),
 		SSH: &spec.SSH{
-			Username: "root", PrivateKey: secret("k3y"), Password: secret("passw0rd"),
+			Username: "root", PrivateKey: secret(privateKey(t)), Password: secret("passw0rd"),
 			Nodes: map[string]string{"beta": "192.0.2.2:2222", "alpha": "192.0.2.1"},
 		},
 	}
@@ -62,8 +77,9 @@ func TestProxmoxProvider(t *testing.T) {
 func TestSSHCredentialsAreSecrets(t *testing.T) {
 	t.Parallel()
 
+	key := privateKey(t)
 	args := registerProvider(t, false, spec.Proxmox{SSH: &spec.SSH{
-		Username: "root", PrivateKey: spec.Ptr(spec.NewSecret("k3y")), Password: spec.Ptr(spec.NewSecret("passw0rd")),
+		Username: "root", PrivateKey: spec.Ptr(spec.NewSecret(key)), Password: spec.Ptr(spec.NewSecret("passw0rd")),
 		Nodes: map[string]string{"beta": "192.0.2.2:2222", "alpha": "192.0.2.1"},
 	}})
 	ssh := args.Inputs["ssh"]
@@ -71,7 +87,7 @@ func TestSSHCredentialsAreSecrets(t *testing.T) {
 		ssh = ssh.SecretValue().Element
 	}
 	text := ssh.ObjectValue()
-	assert.Equal(t, "k3y", revealed(t, text["privateKey"]))
+	assert.Equal(t, key, revealed(t, text["privateKey"]))
 	assert.Equal(t, "passw0rd", revealed(t, text["password"]))
 	assert.Equal(t, []any{
 		map[string]any{"name": "alpha", "address": "192.0.2.1"},
@@ -104,10 +120,10 @@ func TestProxmoxProviderRefusesBadSettings(t *testing.T) {
 		return err
 	})
 	require.ErrorContains(t, err, `provider "proxmox": 4 problems
-  endpoint: "pve.example.com" is no address of Proxmox VE: write one such as https://pve.example.com:8006/
-  password: cannot stand beside apiToken: give one of the two
-  ssh.username: is required: an API token has no user of the host
-  username: is needed with password`)
+  proxmox.endpoint: "pve.example.com" is no address of a Proxmox API: write https://<host>:8006
+  proxmox.password: stands beside an API token: keep one of them
+  proxmox.ssh: needs a privateKey, a password, or agent: true
+  proxmox.ssh.username: is required`)
 	assert.NotContains(t, err.Error(), "hunter2")
 }
 

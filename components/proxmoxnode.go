@@ -159,7 +159,8 @@ func (a ProxmoxNodeArgs) validate() *check.List {
 	if a.ImageFileID == nil {
 		l.Addf("imageFileId", "is required: the boot file on the node's host")
 	}
-	rules.CheckNodes(a.config(rules.WithEnvironment(withInputs(a.Proxmox, a.ProxmoxAPIToken, a.ProxmoxPassword), os.Getenv)), &l)
+	asked := withInputs(a.Proxmox, proxmoxInputs{token: a.ProxmoxAPIToken, password: a.ProxmoxPassword})
+	rules.CheckNodes(a.config(rules.WithEnvironment(asked, os.Getenv)), &l)
 
 	return &l
 }

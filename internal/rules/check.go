@@ -69,6 +69,16 @@ func CheckNodes(c spec.Config, l *check.List) {
 	}
 }
 
+// CheckProxmox records what is wrong with how Proxmox VE is reached, for a caller that has no cluster. It returns the
+// settings with their defaults.
+func CheckProxmox(p spec.Proxmox, l *check.List) spec.Proxmox {
+	s := scope.New(spec.Config{Proxmox: p}, l)
+	checkTags("proxmox", reflect.ValueOf(s.Config.Proxmox), l)
+	vms.CheckProxmox(s)
+
+	return s.Config.Proxmox
+}
+
 // CheckArgoCD records settings that only Flux has, and that Argo CD would leave without effect, at their
 // paths under at.
 func CheckArgoCD(g spec.GitOps, at string, l *check.List) { addons.CheckArgoCD(g, at, l) }

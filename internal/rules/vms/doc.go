@@ -25,5 +25,8 @@ func Check(s *scope.Scope) {
 	r.openNodes()
 }
 
+// CheckProxmox records what is wrong with the way to Proxmox VE and with its hosts, for a caller that has no nodes.
+func CheckProxmox(s *scope.Scope) { (&rules{s}).proxmox() }
+
 // CheckNode records what is wrong with a node's virtual machine, and with what the node is called.
 func CheckNode(s *scope.Scope, n spec.NamedNode) { (&rules{s}).node(n) }
