@@ -4,6 +4,8 @@
 package components
 
 import (
+	"slices"
+
 	"fmt"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
@@ -52,10 +54,7 @@ func (b *clusterBuild) register(given *pulumi.ResourceOptions, withGitOps spec.C
 	}
 	machines, ids := map[string]pulumi.Resource{}, map[string]pulumi.StringInput{}
 	for name, n := range b.cluster.Nodes {
-		machines[name] = n.VM
-		if !*b.cfg.Cluster.Adopted { // a VM that was made elsewhere was not created with an id of ours
-			ids[name] = n.MachineID
-		}
+		machines[name], ids[name] = n.VM, n.MachineID
 	}
 	cluster, err := newTalosCluster(b.ctx, clusterName, &TalosClusterArgs{
 		Config: withGitOps, Secrets: secrets, Machines: machines, MachineIDs: ids, Charts: b.args.charts(), ReadFile: b.args.readFile,
@@ -76,11 +75,18 @@ func (b *clusterBuild) child(more ...pulumi.ResourceOption) []pulumi.ResourceOpt
 	}, more...)
 }
 
+// formerly returns the option that finds a resource under the name it had before there was a [Cluster]. The
+// engine replaces every VM of a provider that it does not find again.
+func formerly(name string) pulumi.ResourceOption {
+	return pulumi.Aliases([]pulumi.Alias{{Name: pulumi.String(name), NoParent: pulumi.Bool(true)}})
+}
+
 // pinName remembers the name of the cluster under a name that no setting changes, and refuses another, in the
 // preview already.
 func (b *clusterBuild) pinName(given *pulumi.ResourceOptions) error {
 	named, err := stash.Remember(b.ctx, b.name+"-name", talos.ClusterName{Cluster: *b.cfg.Cluster.Name},
-		stash.On[talos.ClusterName]{Plan: talos.RefuseRename}, pulumi.Parent(b.cluster), pulumi.DependsOn(given.DependsOn))
+		stash.On[talos.ClusterName]{Plan: talos.RefuseRename}, pulumi.Parent(b.cluster), pulumi.DependsOn(given.DependsOn),
+		formerly("identity"))
 	b.named = named
 
 	return err
@@ -88,11 +94,11 @@ func (b *clusterBuild) pinName(given *pulumi.ResourceOptions) error {
 
 // registerProviders registers the provider of Proxmox VE, and one of Talos for each factory.
 func (b *clusterBuild) registerProviders() error {
-	after := b.child(pulumi.DependsOn([]pulumi.Resource{b.named}))
+	after := slices.Clip(b.child(pulumi.DependsOn([]pulumi.Resource{b.named})))
 	proxmox, err := NewProxmoxProvider(b.ctx, b.name+"-proxmox", &ProxmoxProviderArgs{
 		Settings: b.cfg.Proxmox, APIToken: b.args.ProxmoxAPIToken, Password: b.args.ProxmoxPassword,
 		SSHPrivateKey: b.args.ProxmoxSSHPrivateKey, SSHPassword: b.args.ProxmoxSSHPassword,
-	}, after...)
+	}, append(after, formerly("proxmox"))...)
 	if err != nil {
 		return err
 	}
@@ -102,11 +108,11 @@ func (b *clusterBuild) registerProviders() error {
 		if b.factories[factory] != nil {
 			continue
 		}
-		name := b.name + "-talos"
+		name := "talos"
 		if len(b.factories) > 0 {
 			name += "-" + variant
 		}
-		made, err := NewTalosProvider(b.ctx, name, &TalosProviderArgs{FactoryURL: factory}, after...)
+		made, err := NewTalosProvider(b.ctx, b.name+"-"+name, &TalosProviderArgs{FactoryURL: factory}, append(after, formerly(name))...)
 		if err != nil {
 			return err
 		}

@@ -42,7 +42,7 @@ type Identity struct {
 	TPM string `json:"tpm,omitempty"`
 	// TPMDatastore is where its state is.
 	TPMDatastore string `json:"tpmDatastore,omitempty"`
-	// System is the kind of Talos on the disk: platform, architecture, secure boot.
+	// System is the kind of Talos on the disk: platform, architecture, secure boot; empty when it is not known.
 	System string `json:"system"`
 }
 

@@ -39,7 +39,7 @@ func Refuse(node string, was, now Identity, allowed []string, l *check.List) {
 	if was.Role != now.Role {
 		r.impossible("role", "was %s, is now %s: a node cannot change its role", was.Role, now.Role)
 	}
-	if was.System != now.System {
+	if was.System != "" && was.System != now.System {
 		r.impossible("image", "the system on the disk is %s; %s would have to be installed anew", was.System, now.System)
 	}
 	if was.Address != now.Address {

@@ -5,6 +5,7 @@
 package node
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -28,6 +29,25 @@ type Machine struct {
 	VM       vm.Identity `json:"vm"`
 	// Protected is the setting that keeps the VM from being deleted; empty when none does.
 	Protected string `json:"protected,omitempty"`
+}
+
+// UnmarshalJSON reads both forms that states have: earlier ones name the VM "machine", and know neither its
+// disks nor the system on it.
+func (m *Machine) UnmarshalJSON(text []byte) error {
+	type plain Machine
+	var stored struct {
+		plain
+		Earlier *vm.Identity `json:"machine"`
+	}
+	if err := json.Unmarshal(text, &stored); err != nil {
+		return err
+	}
+	*m = Machine(stored.plain)
+	if stored.Earlier != nil {
+		m.VM = *stored.Earlier
+	}
+
+	return nil
 }
 
 // MachineOf returns what to remember of a node's VM.

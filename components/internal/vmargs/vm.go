@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/muhlba91/pulumi-proxmoxve/sdk/v6/go/proxmoxve/vm"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/image"
@@ -252,11 +253,14 @@ func timeouts(args *vm.VirtualMachineArgs, t spec.VMTimeouts) {
 // MachineID returns a text that changes when the VM is created anew, and never else: the UUID that it was
 // created with; empty for a VM that was created without one.
 func MachineID(v *vm.VirtualMachine) pulumi.StringOutput {
-	return v.Smbios.ApplyT(func(s *vm.VirtualMachineSmbios) string {
-		if s == nil {
-			return ""
+	// v.Smbios will not do: where the state has none, the SDK takes the inputs of this run for it, which are not
+	// the VM's, and in a preview an unknown value.
+	return pulumi.InternalGetRawOutputs(&v.ResourceState).ApplyT(func(raw any) string {
+		outputs, _ := raw.(resource.PropertyMap)
+		if smbios := outputs["smbios"]; smbios.IsObject() && smbios.ObjectValue()["uuid"].IsString() {
+			return smbios.ObjectValue()["uuid"].StringValue()
 		}
 
-		return spec.Value(s.Uuid)
+		return ""
 	}).(pulumi.StringOutput)
 }
