@@ -16,7 +16,7 @@ PULUMI_VERSION := $(shell sed -n 's|^\tgithub.com/pulumi/pulumi/pkg/v3 \(v[^ ]*\
 KUBERNETES_VERSION := $(shell sed -n 's|^\tk8s.io/kubernetes \(v[^ ]*\).*|\1|p' tools/kubernetes/go.mod)
 
 LAB := bin/lab exec --
-TOOLS := bin/pulumi bin/pulumi-language-go bin/lab-kubernetes bin/kubectl bin/lab
+TOOLS := bin/pulumi bin/pulumi-language-go bin/lab-kubernetes bin/kubectl bin/lab bin/tpx
 
 .PHONY: help
 help: ## list the commands

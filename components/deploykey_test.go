@@ -4,7 +4,6 @@
 package components_test
 
 import (
-	"encoding/json"
 	"testing"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
@@ -12,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/talos-proxmox/talos-proxmox/components"
+	"github.com/talos-proxmox/talos-proxmox/internal/deploykeyenv"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -92,16 +92,19 @@ func TestDeployKeyOfGiteaIsACommandThatUndoesItself(t *testing.T) {
 		assert.Equal(t, "command:local:Command", key.TypeToken)
 		require.True(t, key.Inputs["environment"].IsSecret())
 		environment := key.Inputs["environment"].SecretValue().Element.ObjectValue()
-		assert.Equal(t, "https://git.example.com/api/v1/repos/lab/demo/keys", environment["URL"].StringValue())
-		assert.False(t, environment["TOKEN"].IsSecret(), "the genuine plugin takes a secret within a secret for a change")
-		var body map[string]any
-		require.NoError(t, json.Unmarshal([]byte(environment["BODY"].StringValue()), &body))
-		assert.Equal(t, m.outputs["publicKey"], body["key"])
-		assert.Equal(t, true, body["read_only"])
-		assert.Regexp(t, `^talos-proxmox test SHA256:.{8}$`, body["title"])
-		for _, script := range []string{"create", "update", "delete"} {
-			assert.NotContains(t, key.Inputs[resource.PropertyKey(script)].StringValue(), "t0ken")
+		for variable, want := range map[string]any{
+			deploykeyenv.API: "https://git.example.com/api/v1", deploykeyenv.Repository: "lab/demo",
+			deploykeyenv.Key: m.outputs["publicKey"], deploykeyenv.LastToken: "t0ken",
+		} {
+			assert.Equal(t, want, environment[resource.PropertyKey(variable)].V, "a secret within a secret is a change to the genuine plugin")
 		}
+		assert.Regexp(t, `^talos-proxmox test SHA256:.{8}$`, environment[deploykeyenv.Title].StringValue())
+		for field, want := range map[resource.PropertyKey]string{
+			"create": "tpx deploy-key add", "update": "tpx deploy-key add", "delete": "tpx deploy-key remove",
+		} {
+			assert.Equal(t, want, key.Inputs[field].StringValue())
+		}
+		assert.True(t, m.Register("flux-registration").GetDeleteBeforeReplace())
 		assert.Equal(t, []string{"environment"}, m.Register("flux-registration").GetAdditionalSecretOutputs())
 		assert.Empty(t, m.Register("flux-registration").GetDeletedWith())
 	}

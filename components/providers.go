@@ -35,7 +35,7 @@ const (
 	GitHubProviderVersion = controller.GitHubProviderVersion
 	// GitLabProviderVersion is the version of the gitlab plugin that deploy keys are registered with.
 	GitLabProviderVersion = controller.GitLabProviderVersion
-	// CommandProviderVersion is the version of the command plugin that calls the API of Gitea and Forgejo.
+	// CommandProviderVersion is the version of the command plugin, which runs tpx for the keys of Gitea and Forgejo.
 	CommandProviderVersion = controller.CommandProviderVersion
 )
 

@@ -109,7 +109,7 @@ func newcomersSite(t *testing.T) *site {
 
 	root, err := filepath.Abs("..")
 	require.NoError(t, err)
-	for _, tool := range []string{"lab", "pulumi", "pulumi-language-go", "lab-kubernetes", "kubectl", "program"} {
+	for _, tool := range []string{"lab", "pulumi", "pulumi-language-go", "lab-kubernetes", "kubectl", "program", "tpx"} {
 		require.FileExists(t, filepath.Join(root, "bin", tool), "run make tools")
 	}
 

@@ -35,6 +35,7 @@ func TestDeployKeyComesAndGoesWithTheStack(t *testing.T) {
 	assert.Equal(t, keys[0].Key, up.plainOutput("deployKey"))
 	up.isSettled()
 	up.keepsSecrets()
+	up.tokenEnds()
 
 	recipient := up.plainOutput("ageRecipient")
 	on := up.turnOff()
@@ -57,6 +58,27 @@ func TestDeployKeyComesAndGoesWithTheStack(t *testing.T) {
 	up.destroy()
 	assert.Empty(t, s.deployKeys(), "the key goes although the cluster is dead")
 	repo.untouched()
+}
+
+// tokenEnds gives the stack a token that the git host refuses: the up that brings it says so and changes nothing, one in
+// the environment counts in its place, and the good one is taken back.
+func (r *running) tokenEnds() {
+	r.t.Helper()
+	set := func(token string) {
+		r.must("sh", "-c", `pulumi config set --stack `+r.stack+` --config-file `+r.file+
+			` --secret --path talos-proxmox:gitops.git.auth.register.token "`+token+`"`)
+	}
+	up := []string{"pulumi", "up", "--stack", r.stack, "--config-file", r.file, "--yes", "--skip-preview", "--non-interactive"}
+	set("another")
+	refused := r.try(up...)
+	assert.NotZero(r.t, refused.code)
+	assert.Contains(r.t, refused.all(), "the git host answers 401 to the token of the last up")
+	assert.Len(r.t, r.deployKeys(), 1)
+	r.must("sh", "-c", "TALOS_PROXMOX_GIT_TOKEN=$LAB_GIT_TOKEN "+strings.Join(up, " "))
+	set("$LAB_GIT_TOKEN")
+	r.must(up...)
+	assert.Len(r.t, r.deployKeys(), 1, "another token registers nothing anew")
+	r.isSettled()
 }
 
 // hasFluxControllers wants Flux's own controllers, and what encrypts for them, to be built.

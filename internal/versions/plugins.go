@@ -15,7 +15,7 @@ const (
 	GitHubPlugin = "6.12.1"
 	// GitLabPlugin is the version of the gitlab plugin, which registers deploy keys.
 	GitLabPlugin = "9.5.0"
-	// CommandPlugin is the version of the command plugin, which calls the API of Gitea and Forgejo.
+	// CommandPlugin is the version of the command plugin, which runs tpx for the keys of Gitea and Forgejo.
 	CommandPlugin = "1.1.3"
 	// PulumiCLI is the oldest Pulumi CLI that the program was run with: the one of tools/pulumi.
 	PulumiCLI = "3.259.0"

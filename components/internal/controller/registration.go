@@ -5,35 +5,33 @@ package controller
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"net/url"
+	"os/exec"
 	"strings"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	"golang.org/x/crypto/ssh"
 
+	"github.com/talos-proxmox/talos-proxmox/components/internal/hook"
 	"github.com/talos-proxmox/talos-proxmox/components/internal/kube"
+	"github.com/talos-proxmox/talos-proxmox/internal/deploykeyenv"
 	"github.com/talos-proxmox/talos-proxmox/internal/versions"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
 // The plugins that register deploy keys are used by their tokens. Their SDKs cannot be had everywhere,
 // and are dozens of times as large as the one resource that is used of each. Gitea and Forgejo have no
-// plugin that takes a repository by its name: their API is called by curl, in a command that runs again
-// backwards when the stack goes.
+// plugin that takes a repository by its name: tpx calls their API, with their own client, in a command that
+// another one undoes when the stack goes.
 const (
 	// GitHubProviderVersion is the version of the github plugin that deploy keys are registered with.
 	GitHubProviderVersion = versions.GitHubPlugin
 	// GitLabProviderVersion is the version of the gitlab plugin that deploy keys are registered with.
 	GitLabProviderVersion = versions.GitLabPlugin
-	// CommandProviderVersion is the version of the command plugin that calls the API of Gitea and Forgejo.
+	// CommandProviderVersion is the version of the command plugin, which runs tpx for Gitea and Forgejo.
 	CommandProviderVersion = versions.CommandPlugin
 )
-
-// TokenEnv is the variable with a token that counts for the deletion of a key at Gitea and Forgejo in place
-// of the one that the last `pulumi up` was given: a destroy knows no other.
-const TokenEnv = "TALOS_PROXMOX_GIT_TOKEN"
 
 // registration is a deploy key to register.
 type registration struct {
@@ -159,41 +157,45 @@ func (r *registration) gitLab() (pulumi.Resource, error) {
 	}, provider)
 }
 
-// The token goes to curl through its standard input: its arguments are for everybody to read.
+// What the command plugin runs. The program's own hooks would not do for the end: a plain destroy does not run the program.
 const (
-	giteaCreate = `answer=$(printf 'header = "Authorization: token %s"\n' "$TOKEN" |
-  curl -sS --fail-with-body -K - -H 'Content-Type: application/json' --data "$BODY" "$URL") ||
-  { echo "$answer" >&2; exit 1; }
-printf '%s' "$answer" | grep -o '"id": *[0-9]*' | head -n 1 | grep -o '[0-9]*$'`
-	giteaDelete = `status=$(printf 'header = "Authorization: token %s"\n' "${` + TokenEnv + `:-$TOKEN}" |
-  curl -sS -K - -o /dev/null -w '%{http_code}' -X DELETE "$URL/$PULUMI_COMMAND_STDOUT") || exit 1
-case $status in
-204|404) ;;
-401|403)
-  echo "deleting the deploy key: the git host answers $status to the token of the last up:" \
-    "run up with the new one first, or give it as ` + TokenEnv + `" >&2
-  exit 1 ;;
-*) echo "deleting the deploy key: the git host answers $status" >&2; exit 1 ;;
-esac`
-	// Only the token can change without another key: the next deletion uses the new one.
-	giteaUpdate = `printf '%s' "$PULUMI_COMMAND_STDOUT"`
+	tool          = "tpx"
+	addCommand    = tool + " deploy-key add"
+	removeCommand = tool + " deploy-key remove"
 )
 
 func (r *registration) gitea() (pulumi.Resource, error) {
-	at := strings.TrimSuffix(r.api, "/") + "/repos/" + r.repository + "/keys"
-	body := pulumi.All(r.title, r.key).ApplyT(func(v []any) (string, error) {
-		text, err := json.Marshal(map[string]any{"title": v[0], "key": v[1], "read_only": true})
-
-		return string(text), err
-	}).(pulumi.StringOutput)
+	needed, err := hook.Register(r.ctx, hook.ID("controller", r.name, "tool"), func(hook.Step, *pulumi.ResourceHookArgs) error {
+		return findTool(exec.LookPath)
+	})
+	if err != nil {
+		return nil, err
+	}
+	before := []*pulumi.ResourceHook{needed}
+	triggers := pulumi.Array{r.title, r.key, pulumi.String(r.api), pulumi.String(r.repository)}
 
 	return r.resource("command:local:Command", CommandProviderVersion, pulumi.Map{
-		"create": pulumi.String(giteaCreate), "update": pulumi.String(giteaUpdate), "delete": pulumi.String(giteaDelete),
+		// Adding what is there changes nothing: an update is another token, which is so found good or bad at once.
+		"create": pulumi.String(addCommand), "update": pulumi.String(addCommand), "delete": pulumi.String(removeCommand),
 		// Secret as a whole, as it is in the state: the plugin takes a secret within it for a change.
 		"environment": pulumi.ToSecret(pulumi.Map{
-			"BODY": body, "TOKEN": r.token, "URL": pulumi.String(at),
+			deploykeyenv.API: pulumi.String(r.api), deploykeyenv.Repository: pulumi.String(r.repository),
+			deploykeyenv.Title: r.title, deploykeyenv.Key: r.key, deploykeyenv.LastToken: r.token,
 		}),
 		"logging":  pulumi.String("none"),
-		"triggers": pulumi.Array{body, pulumi.String(at)},
-	}, pulumi.AdditionalSecretOutputs([]string{"environment"}))
+		"triggers": triggers,
+	}, pulumi.AdditionalSecretOutputs([]string{"environment"}),
+		// The same key may be meant at another address of the same host: it must not be taken away after it was found there.
+		pulumi.DeleteBeforeReplace(true),
+		pulumi.ResourceHooks(&pulumi.ResourceHookBinding{BeforeCreate: before, BeforeUpdate: before}))
+}
+
+// findTool fails with what to do where the tool that speaks with the git host is not there.
+func findTool(lookPath func(string) (string, error)) error {
+	if _, err := lookPath(tool); err != nil {
+		return fmt.Errorf("gitops.git.auth.register: %s registers keys at Gitea and Forgejo, and is not on PATH: "+
+			"go install github.com/talos-proxmox/talos-proxmox/cmd/tpx@latest", tool)
+	}
+
+	return nil
 }

@@ -100,7 +100,7 @@ func runStore(ctx context.Context, command []string, secret string) error {
 	cmd := exec.CommandContext(working, command[0], command[1:]...)
 	cmd.Stdin, cmd.Stderr = strings.NewReader(secret), &said
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool {
-		return strings.HasPrefix(v, "PULUMI_") || strings.HasPrefix(v, "PROXMOX_VE_") || strings.HasPrefix(v, "TALOS_PROXMOX_GIT_TOKEN=")
+		return strings.HasPrefix(v, "PULUMI_") || strings.HasPrefix(v, "PROXMOX_VE_") || strings.HasPrefix(v, "TALOS_PROXMOX_GIT_")
 	})
 	cmd.WaitDelay = time.Second // for what it has started itself and left with its output
 	err := cmd.Run()

@@ -67,7 +67,7 @@ Exit codes: 0 fine, 1 something was found (drift, findings of doctor), 2 the com
 	root.AddCommand(
 		initCommand(w), checkCommand(w),
 		driftCommand(w), adoptCommand(w), imagesCommand(w), chartsCommand(w), accessCommand(w), statusCommand(w),
-		backupCommand(w), restoreCommand(w), doctorCommand(w),
+		backupCommand(w), restoreCommand(w), doctorCommand(w), deployKeyCommand(),
 	)
 
 	return root

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"os/exec"
 	"slices"
 	"strings"
 
@@ -76,6 +77,10 @@ func (e *examiner) plugins() error {
 		have[p.Name+" "+strings.TrimPrefix(p.Version, "v")] = true
 	}
 	needed := neededPlugins(e.Config)
+	if _, err := exec.LookPath("tpx"); err != nil && needed["command"] != "" {
+		e.found("gitops.git.auth.register", "tpx, which registers the deploy key, is not on PATH",
+			"go install github.com/talos-proxmox/talos-proxmox/cmd/tpx@latest")
+	}
 	var missing, commands []string
 	for _, name := range slices.Sorted(maps.Keys(needed)) {
 		if have[name+" "+needed[name]] {
