@@ -106,17 +106,18 @@ refresh: tools ## pulumi refresh of STACK
 destroy: tools ## pulumi destroy of STACK
 	$(LAB) pulumi destroy --stack $(STACK) --yes $(ARGS)
 
-# These run wherever pulumi is logged in to; in the lab, put `bin/lab exec --` before `make`. A Pulumi CLI on
-# PATH comes before the one that was built here.
+# These run in the lab for a stack that the lab has, else wherever pulumi is logged in to. A Pulumi CLI on PATH comes
+# before the one that was built here.
 TPX := PATH="$$PATH:$(CURDIR)/bin" bin/tpx
+ON_STACK := PATH="$$PATH:$(CURDIR)/bin" $$(hack/where.sh $(STACK) "$(SITE)") bin/tpx
 
 .PHONY: drift
 drift: bin/tpx ## name what was changed by hand on the nodes of STACK; tpx ends with 1 when anything was
-	@$(TPX) drift $(STACK) $(ARGS)
+	@$(ON_STACK) drift $(STACK) $(ARGS)
 
 .PHONY: adopt
 adopt: bin/tpx ## hand the VMs of a cluster that runs already to STACK, whose state does not know them
-	@$(TPX) adopt $(STACK) $(ARGS)
+	@$(ON_STACK) adopt $(STACK) $(ARGS)
 
 .PHONY: stop
 stop: ## stop the lab; its site stays on disk
@@ -127,8 +128,9 @@ clean: stop ## stop the lab and remove its site
 	@rm -rf "$(SITE)"
 
 .PHONY: doctor
-doctor: ## say what is there, what is missing, and what to do
+doctor: ## say what is there, what is missing, and what to do; what STACK needs too, and LIVE=1 asks its hosts
 	@hack/doctor.sh $(TOOLS)
+	@if [ -x bin/tpx ]; then $(ON_STACK) doctor $(STACK) $(if $(LIVE),--live) $(ARGS); fi
 
 .PHONY: test
 test: tools bin/golangci-lint ## run every test: units, lab, and the real engine in the lab

@@ -71,7 +71,7 @@ func TestMissingGitOpsChartIsToldBeforeAnythingIsRegistered(t *testing.T) {
 	cfg := spec.Config{Cluster: spec.Cluster{Name: spec.Ptr("test")}, GitOps: sshGitOps()}
 	cfg.GitOps.Provider = spec.Ptr("flux")
 	assert.ErrorContains(t, gitops.CheckChart(context.Background(), cfg, manifests.Cache{Dir: t.TempDir()}),
-		"gitops.chart: chart flux2 "+versions.FluxChart+" of https://fluxcd-community.github.io/helm-charts is not in the cache: run `make charts`")
+		"gitops.chart: chart flux2 "+versions.FluxChart+" of https://fluxcd-community.github.io/helm-charts is not in the cache: run `tpx charts`")
 
 	cfg.GitOps.Provider = spec.Ptr("none")
 	assert.NoError(t, gitops.CheckChart(context.Background(), cfg, manifests.Cache{}))

@@ -77,6 +77,8 @@ type Etcd struct {
 	ExtraArgs map[string]string `json:"extraArgs,omitempty"`
 	// AdvertisedSubnets select the addresses that etcd uses.
 	AdvertisedSubnets []string `json:"advertisedSubnets,omitempty"`
+	// Backup takes snapshots of etcd on a schedule.
+	Backup *EtcdBackup `json:"backup,omitempty"`
 }
 
 // Kubelet settings.

@@ -72,9 +72,11 @@ func (r *running) tokenEnds() {
 	set("another")
 	refused := r.try(up...)
 	assert.NotZero(r.t, refused.code)
-	assert.Contains(r.t, refused.all(), "the git host answers 401 to the token of the last up")
+	assert.Contains(r.t, refused.all(), "the git host answers 401 to the token")
 	assert.Len(r.t, r.deployKeys(), 1)
-	r.must("sh", "-c", "TALOS_PROXMOX_GIT_TOKEN=$LAB_GIT_TOKEN "+strings.Join(up, " "))
+	if r.providers == "command" { // the stand-in is a process of the lab's, with an environment of its own
+		r.must("sh", "-c", "TALOS_PROXMOX_GIT_TOKEN=$LAB_GIT_TOKEN "+strings.Join(up, " "))
+	}
 	set("$LAB_GIT_TOKEN")
 	r.must(up...)
 	assert.Len(r.t, r.deployKeys(), 1, "another token registers nothing anew")

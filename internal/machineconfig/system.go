@@ -38,13 +38,9 @@ func (r *builder) addSystem() error {
 			HostDNSResolveMemberNames:   dns.ResolveMemberNames,
 		}
 	}
-	if access := r.cfg.Talos.APIAccess; access != nil && spec.Value(access.Enabled) && r.node.IsControlPlane() {
-		roles := access.Roles
-		if len(roles) == 0 {
-			roles = []string{"os:reader"}
-		}
+	if roles, namespaces := r.cfg.TalosAPIAccess(); len(roles) > 0 && r.node.IsControlPlane() {
 		r.machine.MachineFeatures.KubernetesTalosAPIAccessConfig = &v1alpha1.KubernetesTalosAPIAccessConfig{
-			AccessEnabled: spec.Ptr(true), AccessAllowedRoles: roles, AccessAllowedKubernetesNamespaces: access.Namespaces,
+			AccessEnabled: spec.Ptr(true), AccessAllowedRoles: roles, AccessAllowedKubernetesNamespaces: namespaces,
 		}
 	}
 

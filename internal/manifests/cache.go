@@ -29,7 +29,7 @@ const DefaultCacheDir = ".cache/charts"
 const CacheDirEnv = "TALOS_PROXMOX_CHART_CACHE"
 
 // FillCommand fills the cache.
-const FillCommand = "make charts"
+const FillCommand = "tpx charts"
 
 // Cache keeps chart archives, so that plans need no network.
 type Cache struct {

@@ -108,12 +108,12 @@ func TestCacheMissIsOneSentence(t *testing.T) {
 	chart.Digest = spec.Ptr("sha256:0123")
 	cache := manifests.Cache{Dir: t.TempDir()}
 	_, err := cache.Load(context.Background(), chart)
-	assert.EqualError(t, err, "chart greeter 1.2.3 (sha256:0123) of https://charts.example.com is not in the cache: run `make charts` where there is network")
+	assert.EqualError(t, err, "chart greeter 1.2.3 (sha256:0123) of https://charts.example.com is not in the cache: run `tpx charts` where there is network")
 
 	cache.Fetch = func(context.Context, spec.Chart) ([]byte, error) { return nil, errors.New("no route to host") }
 	_, err = cache.Load(context.Background(), chart)
 	assert.EqualError(t, err, "chart greeter 1.2.3 (sha256:0123) of https://charts.example.com is not in the cache and cannot be fetched: "+
-		"run `make charts` where there is network: no route to host")
+		"run `tpx charts` where there is network: no route to host")
 }
 
 func TestFetchSaysWhatIsWrong(t *testing.T) {

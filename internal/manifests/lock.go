@@ -23,7 +23,7 @@ const DefaultLock = "charts.lock.yaml"
 const LockEnv = "TALOS_PROXMOX_CHART_LOCK"
 
 // lockHead is what a lock begins with.
-const lockHead = "# The charts that `make charts` has fetched, by repository: an archive with another digest is refused.\n" +
+const lockHead = "# The charts that `tpx charts` has fetched, by repository: an archive with another digest is refused.\n" +
 	"# Keep this file in git. To take another archive of the same version, remove its line and fetch again.\n"
 
 // Lock holds the digests of charts' archives, in a file that is kept with the project.

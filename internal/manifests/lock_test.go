@@ -49,5 +49,5 @@ func TestLockedChartsAreTheSameForEver(t *testing.T) {
 	assert.NoError(t, manifests.ProjectCache(project, fetch).Lock.Check(ch, two), "another world has other archives")
 	t.Setenv(manifests.LockEnv, "")
 	require.NoError(t, os.WriteFile(filepath.Join(project, "charts.lock.yaml"), []byte("- nonsense"), 0o600))
-	assert.EqualError(t, cache.Lock.Check(ch, one), "charts.lock.yaml is no list of digests: run `make charts` where it was removed")
+	assert.EqualError(t, cache.Lock.Check(ch, one), "charts.lock.yaml is no list of digests: run `tpx charts` where it was removed")
 }

@@ -84,6 +84,16 @@ var keyCases = map[string]keyCase{
 	"kubernetes.apiServer.admissionPlugins":          {value: "{PodSecurity: {apiVersion: pod-security.admission.config.k8s.io/v1, kind: PodSecurityConfiguration, defaults: {enforce: restricted}}}"},
 	"kubernetes.proxy.enabled":                       {value: "false", given: "{cni: {name: none}, lifecycle: {skipKubernetesChecks: true}}"},
 	"kubernetes.etcd.advertisedSubnets":              {value: "[10.0.0.0/24]"},
+	"kubernetes.etcd.backup.schedule":                {value: "'5 4 * * *'", given: backedUp},
+	"kubernetes.etcd.backup.ageRecipient":            {value: "'@RECIPIENT'", without: ageRecipient, given: backedUp},
+	"kubernetes.etcd.backup.namespace":               {given: backedUp},
+	"kubernetes.etcd.backup.image":                   {value: "example.com/backup:v1", given: backedUp},
+	"kubernetes.etcd.backup.s3.bucket":               {value: "bucket-1", without: "bucket-2", given: backedUp},
+	"kubernetes.etcd.backup.s3.endpoint":             {value: "https://s3.example.com:9000", given: backedUp},
+	"kubernetes.etcd.backup.s3.region":               {given: backedUp},
+	"kubernetes.etcd.backup.s3.prefix":               {given: backedUp},
+	"kubernetes.etcd.backup.s3.accessKeyId":          {without: "other", given: backedUp},
+	"kubernetes.etcd.backup.s3.secretAccessKey":      {value: "a-secret", without: "other-secret", given: backedUp},
 	"kubernetes.kubelet.extraConfig":                 {value: "{maxPods: 99}"},
 	"kubernetes.kubelet.extraMounts":                 {value: "{/var/one: [bind]}"},
 	"kubernetes.kubelet.clusterDns":                  {value: "[10.96.0.99]"},
@@ -116,12 +126,14 @@ var keyCases = map[string]keyCase{
 
 // Pieces of stacks that several keys need beside them.
 const (
-	storeGiven  = "output: {store: {command: [keep, '{name}']}}"
-	sshGiven    = "proxmox: {ssh: {username: a, agent: true}}"
-	armGiven    = "{proxmox: {ssh: {username: a, agent: true}}, defaults: {all: {bios: ovmf}}}"
-	haGiven     = "{image: {datastoreHost: pve}, defaults: {all: {ha: {group: one}}}}"
-	workerGiven = "nodes: {w1: {role: worker, networks: {lan: {address: 10.0.0.21/24}}}}"
-	mirrorGiven = "talos: {registries: {docker.io: {endpoints: ['https://a.example.com']}}}"
-	oidcGiven   = "kubernetes: {apiServer: {oidc: {issuerUrl: 'https://a.example.com', clientId: a}}}"
-	patch       = "{machine: {env: {ONE: '1'}}}"
+	storeGiven   = "output: {store: {command: [keep, '{name}']}}"
+	sshGiven     = "proxmox: {ssh: {username: a, agent: true}}"
+	armGiven     = "{proxmox: {ssh: {username: a, agent: true}}, defaults: {all: {bios: ovmf}}}"
+	haGiven      = "{image: {datastoreHost: pve}, defaults: {all: {ha: {group: one}}}}"
+	workerGiven  = "nodes: {w1: {role: worker, networks: {lan: {address: 10.0.0.21/24}}}}"
+	mirrorGiven  = "talos: {registries: {docker.io: {endpoints: ['https://a.example.com']}}}"
+	ageRecipient = "age1khpnnl86pzx96ttyjmldptsl5yn2v9jgmmzcjcufvk00ttkph9zs0ytgec"
+	backedUp     = "kubernetes: {etcd: {backup: {ageRecipient: " + ageRecipient + ", s3: {bucket: snapshots, accessKeyId: one, secretAccessKey: a-secret}}}}"
+	oidcGiven    = "kubernetes: {apiServer: {oidc: {issuerUrl: 'https://a.example.com', clientId: a}}}"
+	patch        = "{machine: {env: {ONE: '1'}}}"
 )

@@ -75,7 +75,7 @@ func newRunner(t *testing.T) *runner {
 	identity, err := age.GenerateX25519Identity()
 	require.NoError(t, err)
 	r := &runner{charts: components.NewChartCache(t.TempDir(), ".", anyChart), made: map[string]string{
-		"@AGE": identity.String(), "@OTHERKEY": string(bundle.Certs.OS.Key),
+		"@AGE": identity.String(), "@RECIPIENT": identity.Recipient().String(), "@OTHERKEY": string(bundle.Certs.OS.Key),
 		"@CERT": string(bundle.Certs.OS.Crt), "@SSHKEY": string(pem.EncodeToMemory(block)), "@BUNDLE": string(adopted),
 	}}
 	require.NoError(t, json.Unmarshal(text, &r.machineSecrets))

@@ -25,6 +25,9 @@ func (r *rules) kubernetes() {
 	r.apiServer(*k.APIServer)
 	r.kubelet(*k.Kubelet)
 	r.selected("kubernetes.etcd.advertisedSubnets", k.Etcd.AdvertisedSubnets)
+	if k.Etcd.Backup != nil {
+		r.etcdBackup("kubernetes.etcd.backup", *k.Etcd.Backup)
+	}
 
 	replaces := r.Config.UsesCilium() && spec.Value(r.Config.CNI.Cilium.KubeProxyReplacement)
 	switch enabled := *k.Proxy.Enabled; {

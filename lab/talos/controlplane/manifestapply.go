@@ -62,6 +62,9 @@ func (k *Runner) applyManifests(ctx context.Context) {
 				k.log.Warn("applying bootstrap manifests", "cluster", machineconfig.ClusterName(cfg), "error", err)
 			}
 		}
+		if err := answerServiceAccounts(ctx, api.AdminConfig(), cfg); err != nil && ctx.Err() == nil {
+			k.log.Warn("answering Talos service accounts", "cluster", machineconfig.ClusterName(cfg), "error", err)
+		}
 		k.pause(ctx, changed, manifestRetry)
 	}
 }

@@ -43,6 +43,10 @@ func bootstrapManifests(cfg config.Provider) ([]manifest, error) {
 		names = append(names, "coredns")
 	}
 
+	if cfg.K8sTalosAPIAccessConfig() != nil {
+		names = append(names, "talos-service-account-crd")
+	}
+
 	values, err := manifestValues(cfg)
 	if err != nil {
 		return nil, err

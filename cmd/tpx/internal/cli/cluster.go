@@ -175,7 +175,8 @@ func restoreCommand(w *where) *cobra.Command {
 			return etcd.Restore(cmd.Context(), c, from, cmd.OutOrStdout())
 		})
 	f.add(cmd)
-	cmd.Flags().StringVar(&from.Snapshot, "snapshot", "", "the file that `tpx backup` or an upgrade wrote")
+	cmd.Flags().StringVar(&from.Snapshot, "snapshot", "", "the `FILE` that tpx backup, an upgrade or a scheduled backup wrote")
+	cmd.Flags().StringVar(&from.AgeKey, "age-key", "", "the `FILE` with the age key that opens it, where it is encrypted")
 	cmd.Flags().StringVar(&from.Node, "node", "", "the control plane that starts, by name or address; the first when empty")
 	cmd.Flags().StringSliceVar(&from.Lost, "lost", nil, "control planes whose machines are gone for good, which are not asked")
 

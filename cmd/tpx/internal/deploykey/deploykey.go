@@ -157,7 +157,7 @@ func (k Key) failed(what string, res *gitea.Response, err error) error {
 
 		return fmt.Errorf("%s: %s does not answer: %w", what, k.API, err)
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return fmt.Errorf("%s: the git host answers %d to the token of the last up: run up with one that may administer the keys of "+
+		return fmt.Errorf("%s: the git host answers %d to the token: run up with one that may administer the keys of "+
 			"repository %s (gitops.git.auth.register.token), or give it as %s", what, code, k.Repository, deploykeyenv.Token)
 	default:
 		return fmt.Errorf("%s: the git host answers %d: %w", what, code, err)

@@ -115,7 +115,7 @@ func TestWhatTheHostRefusesIsExplainedWithoutTheToken(t *testing.T) {
 	refused := k
 	refused.Token = "b4d"
 	_, err := refused.Add(t.Context())
-	require.ErrorContains(t, err, "the git host answers 401 to the token of the last up: run up with one that may administer the keys of "+
+	require.ErrorContains(t, err, "the git host answers 401 to the token: run up with one that may administer the keys of "+
 		"repository lab/demo (gitops.git.auth.register.token), or give it as TALOS_PROXMOX_GIT_TOKEN")
 	assert.NotContains(t, err.Error(), "b4d")
 	require.Error(t, refused.Remove(t.Context()))

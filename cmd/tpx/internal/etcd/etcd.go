@@ -106,8 +106,10 @@ func rewind(file *os.File) error {
 
 // From says what etcd is restored from, and where.
 type From struct {
-	// Snapshot is a file that Backup, or an upgrade, wrote.
+	// Snapshot is a file that Backup, an upgrade or a scheduled backup wrote.
 	Snapshot string
+	// AgeKey is a file with the age identity that opens it; empty for one that is not encrypted.
+	AgeKey string
 	// Node is the control plane that starts, by name or address; the first when empty.
 	Node string
 	// Lost names control planes whose machines are gone for good, and which are not asked.
@@ -123,8 +125,9 @@ func Restore(ctx context.Context, c state.Cluster, from From, out io.Writer) err
 		return fmt.Errorf("reading the snapshot: %w", err)
 	}
 	defer file.Close() //nolint:errcheck // only read
-	if info, err := file.Stat(); err != nil || info.Size() == 0 {
-		return fmt.Errorf("%s is no snapshot: it is empty", filepath.Base(path))
+	content, err := openSnapshot(path, from.AgeKey, file)
+	if err != nil {
+		return err
 	}
 	client, err := talosapi.NewClient(c.Talosconfig)
 	if err != nil {
@@ -147,7 +150,7 @@ func Restore(ctx context.Context, c state.Cluster, from From, out io.Writer) err
 	}
 	call, cancel := context.WithTimeout(ctx, snapshotTimeout)
 	defer cancel()
-	switch err := client.Recover(call, on.Address, file); {
+	switch err := client.Recover(call, on.Address, content); {
 	case status.Code(errors.Unwrap(err)) == codes.AlreadyExists || status.Code(err) == codes.AlreadyExists:
 		return fmt.Errorf("%s has data of etcd: choose a control plane that was made anew, or have this one rebuilt first: %w", on, err)
 	case err != nil:
