@@ -102,15 +102,24 @@ func parseQuantity(text string, unit int64) (int64, error) {
 		"": unit, "K": kibi, "KiB": kibi, "M": mebi, "MiB": mebi, "G": gibi, "GiB": gibi, "T": tebi, "TiB": tebi,
 	}[suffix]
 	if !ok {
-		return 0, fmt.Errorf("%q has an unknown unit %q: write a number, or one with M, MiB, G, GiB, T or TiB", text, suffix)
+		return 0, fmt.Errorf("%shas an unknown unit: write a number, or one with M, MiB, G, GiB, T or TiB", asNumber(text))
 	}
 
 	n, err := strconv.ParseInt(digits, 10, 64)
 	if err != nil || n < 0 || n > (int64(1)<<62)/factor {
-		return 0, fmt.Errorf("%q is not a size: write a whole number, or one with M, MiB, G, GiB, T or TiB", text)
+		return 0, fmt.Errorf("%sis not a size: write a whole number, or one with M, MiB, G, GiB, T or TiB", asNumber(text))
 	}
 
 	return n * factor, nil
+}
+
+// asNumber quotes a text that was meant as a number; nothing else is printed, since it may have been meant for another setting.
+func asNumber(text string) string {
+	if text == "" || !strings.ContainsAny(text[:1], "0123456789-+.") || len(text) > 24 {
+		return ""
+	}
+
+	return strconv.Quote(text) + " "
 }
 
 // Duration is a length of time as Go writes it: "90s", "10m", "1h30m".
@@ -120,7 +129,7 @@ type Duration time.Duration
 func (d *Duration) UnmarshalText(text []byte) error {
 	v, err := time.ParseDuration(string(text))
 	if err != nil {
-		return fmt.Errorf(`%q is not a duration: write one such as "90s", "10m" or "1h30m"`, text)
+		return fmt.Errorf(`%sis not a duration: write one such as "90s", "10m" or "1h30m"`, asNumber(string(text)))
 	}
 	*d = Duration(v)
 

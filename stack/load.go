@@ -177,7 +177,7 @@ func (d *decoder) validate(c spec.Config, e *expansion, s Source) (spec.Config, 
 		if d.isBroken(p.Path) || d.follows(p.Path) {
 			continue
 		}
-		p.Path = e.origin(p.Path)
+		p.Path = e.blame(p.Path, ofConfig.Other(p))
 		if !expanded[p.Path] { // else the mistake is told
 			found.Add(p)
 		}
@@ -233,6 +233,40 @@ func (d *decoder) follows(path string) bool {
 	}
 
 	return false
+}
+
+// blame returns where in the file a problem is told that is between two settings, of which other may be "": where one is
+// written for fewer nodes, this is the one that does not go with the rest.
+func (e *expansion) blame(path, other string) string {
+	at := e.origin(path)
+	if other == "" {
+		return at
+	}
+	if beside := e.origin(other); generality(beside) < generality(at) {
+		return beside
+	}
+
+	return at
+}
+
+// generality returns for how many nodes a setting may be: the more, the higher.
+func generality(path string) int {
+	switch elements := check.Elements(path); elements[0] {
+	case "nodes":
+		return 0
+	case "pools":
+		return 1
+	case "sizes":
+		return 2
+	case "defaults":
+		if len(elements) > 1 && elements[1] != "all" {
+			return 3
+		}
+
+		return 4
+	default:
+		return 5
+	}
 }
 
 // origin is where in the file the value at the configuration's path is written.

@@ -4,6 +4,7 @@
 package stack
 
 import (
+	"regexp"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -15,6 +16,9 @@ import (
 // refusePlain records a credential that is written where no secret can be, and reports whether it did.
 func (d *decoder) refusePlain(path, value string) bool {
 	what := credential.In(value)
+	if m := said.FindStringSubmatch(value); what == "" && m != nil && !credential.Refers(m[2]) {
+		what = "a " + strings.ToLower(m[1])
+	}
 	if what == "" && credential.Sensitive(lastOf(path)) && !credential.Refers(value) && inFreeMap(path) {
 		what = "the value of " + lastOf(path)
 	}
@@ -25,6 +29,9 @@ func (d *decoder) refusePlain(path, value string) bool {
 
 	return true
 }
+
+// said is a credential as people write it down, "password: hunter2".
+var said = regexp.MustCompile(`(?i)\b(password|passwd|passphrase|pwd|token|api[ _-]?key)\s*:\s*(\S{4,})`)
 
 // freeMaps are blocks whose keys are the user's, or another program's.
 var freeMaps = []string{"extraArgs", "labels", "annotations", "meta", "options", "env", "sysctls"}
@@ -72,17 +79,9 @@ func remedyFor(path string) string {
 
 // refusePlainText records a credential in a free text, of which nothing was written secure.
 func (d *decoder) refusePlainText(path, text string) bool {
-	what := credential.In(text)
+	what, _ := credential.InText(text)
 	if what == "" && credential.Sensitive(lastOf(path)) && !credential.Refers(text) {
 		what = "the value of " + lastOf(path)
-	}
-	decoder := yaml.NewDecoder(strings.NewReader(text))
-	for what == "" {
-		var document yaml.Node
-		if err := decoder.Decode(&document); err != nil {
-			break // the end, or no YAML, which the rules report where it has to be
-		}
-		what, _ = d.plainIn("", &document, func(string) bool { return false })
 	}
 	if what == "" {
 		return false
@@ -94,67 +93,24 @@ func (d *decoder) refusePlainText(path, text string) bool {
 
 // refusePlainNode records a credential in free text that is written as YAML, of which some values may be secure.
 func (d *decoder) refusePlainNode(path string, node *yaml.Node) bool {
-	what, at := d.plainIn(path, node, d.isSecure)
+	what, at, _ := credential.InTree(node, func(at []credential.Step) bool { return d.isSecure(stepsBelow(path, at)) })
 	if what == "" {
 		return false
 	}
-	d.fail(at, "holds %s in plain text: write the value as a secret", what)
+	d.fail(stepsBelow(path, at), "holds %s in plain text: write the value as a secret", what)
 
 	return true
 }
 
-// plainIn returns what credential is written plainly in a tree, and where.
-//
-//nolint:gocyclo // one case for each form of a node
-func (d *decoder) plainIn(path string, node *yaml.Node, secure func(path string) bool) (what, at string) {
-	switch node.Kind {
-	case yaml.DocumentNode, yaml.SequenceNode:
-		for i, item := range node.Content {
-			if what, at := d.plainIn(check.Index(path, i), item, secure); what != "" {
-				return what, at
-			}
-		}
-	case yaml.MappingNode:
-		isSecret := false
-		for i := 0; i+1 < len(node.Content); i += 2 {
-			key, value := node.Content[i].Value, node.Content[i+1]
-			isSecret = isSecret || key == "kind" && value.Value == "Secret"
-		}
-		for i := 0; i+1 < len(node.Content); i += 2 {
-			key, value := node.Content[i].Value, node.Content[i+1]
-			below := check.Key(path, key)
-			if isSecret && (key == "data" || key == "stringData") {
-				if at := d.firstPlain(below, value, secure); at != "" {
-					return "a Kubernetes Secret", at
-				}
-
-				continue
-			}
-			if value.Kind == yaml.ScalarNode && value.ShortTag() == "!!str" && credential.Sensitive(key) &&
-				!credential.Refers(value.Value) && !secure(below) {
-				return "the value of " + key, below
-			}
-			if what, at := d.plainIn(below, value, secure); what != "" {
-				return what, at
-			}
-		}
-	case yaml.ScalarNode:
-		if !secure(path) {
-			return credential.In(node.Value), path
+// stepsBelow returns the path of a place in a tree.
+func stepsBelow(path string, at []credential.Step) string {
+	for _, step := range at {
+		if step.IsKey() {
+			path = check.Key(path, step.Key)
+		} else {
+			path = check.Index(path, step.Index)
 		}
 	}
 
-	return "", ""
-}
-
-// firstPlain returns the first value of a block that is not secure.
-func (d *decoder) firstPlain(path string, node *yaml.Node, secure func(path string) bool) string {
-	for i := 0; i+1 < len(node.Content); i += 2 {
-		at := check.Key(path, node.Content[i].Value)
-		if value := node.Content[i+1]; value.Kind == yaml.ScalarNode && value.Value != "" && !secure(at) {
-			return at
-		}
-	}
-
-	return ""
+	return path
 }

@@ -26,6 +26,9 @@ var foreign = map[string]string{
 func (d *decoder) refuseForeign(project string, keys []string) {
 	for _, key := range keys {
 		prefix, name, ok := strings.Cut(key, ":")
+		if !ok && isTopLevel(check.Elements(key)[0]) {
+			d.problems.Addf(key, "is written without the project's name: write %s:%s", project, key)
+		}
 		if !ok || prefix == project {
 			continue
 		}

@@ -20,7 +20,7 @@ var keyAliases = map[string]string{
 	"macaddress": "mac", "vlanid": "vlan", "vlantag": "vlan", "datastoreid": "datastore", "storage": "datastore",
 	"igpu": "gpu", "gpudevices": "gpu", "sizegb": "size", "interface": "unitNumber", "unit": "unitNumber",
 	"fileformat": "format", "scsihw": "scsiHardware", "onboot": "onBoot", "disksize": "osDisk", "osdisk": "osDisk",
-	"apitoken": "apiToken", "podcidr": "podSubnets", "servicecidr": "serviceSubnets", "dnsservers": "nameservers",
+	"apitoken": "apiToken", "token": "password", "podcidr": "podSubnets", "servicecidr": "serviceSubnets", "dnsservers": "nameservers",
 	"ntpservers": "timeServers", "registrymirrors": "registries", "extramanifests": "extra", "repourl": "url",
 	"revision": "branch", "overridepath": "overridePath", "talosversion": "version", "kubernetesversion": "version",
 }

@@ -14,6 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/internal/yamltree"
 )
 
 // sourcePos is where and how a value stands in the stack file.
@@ -107,7 +108,7 @@ func parseFile(text []byte, project string) *stackFile {
 	if err := yaml.Unmarshal(text, &document); err != nil || len(document.Content) == 0 {
 		return nil
 	}
-	root := resolved(document.Content[0], map[*yaml.Node]bool{})
+	root := yamltree.Resolve(document.Content[0])
 	if root.Kind != yaml.MappingNode {
 		return nil
 	}
@@ -134,48 +135,6 @@ func parseFile(text []byte, project string) *stackFile {
 	}
 
 	return f
-}
-
-// resolved returns a tree without aliases and merge keys, as Pulumi reads it. An anchor that holds itself ends.
-func resolved(node *yaml.Node, around map[*yaml.Node]bool) *yaml.Node {
-	if node.Kind == yaml.AliasNode {
-		node = node.Alias
-	}
-	if around[node] {
-		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Line: node.Line}
-	}
-	around[node] = true
-	defer delete(around, node)
-	out := *node
-	out.Content = nil
-	if node.Kind != yaml.MappingNode {
-		for _, item := range node.Content {
-			out.Content = append(out.Content, resolved(item, around))
-		}
-
-		return &out
-	}
-	var merged []*yaml.Node
-	for i := 0; i+1 < len(node.Content); i += 2 {
-		key, value := node.Content[i], resolved(node.Content[i+1], around)
-		switch {
-		case key.ShortTag() != "!!merge":
-			out.Content = append(out.Content, key, value)
-		case value.Kind == yaml.SequenceNode:
-			merged = append(merged, value.Content...)
-		default:
-			merged = append(merged, value)
-		}
-	}
-	for _, m := range merged { // what is written, or merged first, wins
-		for i := 0; i+1 < len(m.Content); i += 2 {
-			if child(&out, m.Content[i].Value) == nil {
-				out.Content = append(out.Content, m.Content[i], m.Content[i+1])
-			}
-		}
-	}
-
-	return &out
 }
 
 // note records a value and everything below it.

@@ -19,6 +19,8 @@ import (
 type List struct {
 	found []spec.Problem
 	seen  map[spec.Problem]bool
+	// others are the settings beside which a problem's own is wrong.
+	others map[spec.Problem]string
 }
 
 // Addf records a problem at path. The same problem is recorded once.
@@ -28,7 +30,7 @@ func (l *List) Addf(path, format string, args ...any) {
 
 // Add records a problem, without what could be a credential in its message. The same problem is recorded once.
 func (l *List) Add(p spec.Problem) {
-	p.Message = escaped(credential.Redact(p.Message))
+	p = redacted(p)
 	if l.seen[p] {
 		return
 	}
@@ -37,6 +39,41 @@ func (l *List) Add(p spec.Problem) {
 	}
 	l.seen[p] = true
 	l.found = append(l.found, p)
+}
+
+func redacted(p spec.Problem) spec.Problem {
+	p.Message = escaped(credential.Redact(p.Message))
+
+	return p
+}
+
+// Between records a problem of two settings that do not go together: at path, or at other where the one who reads a file finds that
+// this is the one to blame.
+func (l *List) Between(path, other, format string, args ...any) {
+	p := redacted(spec.Problem{Path: path, Message: fmt.Sprintf(format, args...)})
+	l.Add(p)
+	if l.others == nil {
+		l.others = map[spec.Problem]string{}
+	}
+	l.others[p] = other
+}
+
+// Other returns the setting beside which a problem's own is wrong; "" where there is none.
+func (l *List) Other(p spec.Problem) string { return l.others[p] }
+
+// Has reports whether there is a problem at the path, below or around it.
+func (l *List) Has(path string) bool {
+	for _, p := range l.found {
+		a, b := p.Path, path
+		if len(a) > len(b) {
+			a, b = b, a
+		}
+		if a == b || strings.HasPrefix(b, a) && strings.ContainsRune(".[", rune(b[len(a)])) {
+			return true
+		}
+	}
+
+	return false
 }
 
 // Problems returns what was recorded, sorted by path and message.

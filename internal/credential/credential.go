@@ -26,6 +26,7 @@ var tokens = []struct {
 	{"a Slack token", regexp.MustCompile(`\bxox[abeoprs]-[A-Za-z0-9-]{10,}`)},
 	{"a Tailscale key", regexp.MustCompile(`\btskey-[a-z]+-[A-Za-z0-9-]{8,}`)},
 	{"a JSON web token", regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*`)},
+	{"a secret of QEMU", regexp.MustCompile(`\bsecret,\S*\bdata=\S+`)},
 	{"an authorization header", regexp.MustCompile(`(?i)\b(bearer|basic)\s+[A-Za-z0-9+/._~-]{8,}={0,2}`)},
 }
 
@@ -36,7 +37,7 @@ var sensitive = regexp.MustCompile(`(?i)^(.*[_.-])?(pass(word|wd|phrase)?|pwd|(a
 
 // Sensitive reports whether a name says that its value is a credential: "password", "DB_PASSWORD", "authKey".
 func Sensitive(name string) bool {
-	name = snake.ReplaceAllString(name, "${1}_${2}")
+	name = snake.ReplaceAllString(name[strings.LastIndexByte(name, '/')+1:], "${1}_${2}")
 
 	return sensitive.MatchString(name) && !pointing.MatchString(name)
 }
@@ -90,12 +91,12 @@ func In(text string) string {
 
 var (
 	// mangledUser is an URL whose password has characters that end the part before the host.
-	mangledUser = regexp.MustCompile(`://[^/\s@:]+:([^\s@]+)@[A-Za-z0-9\[]`)
+	mangledUser = regexp.MustCompile(`://[^/\s@:]+:([^@\n"]+)@[A-Za-z0-9\[]`)
 	// bareUser is user and password before a host, without a scheme; digest is an image, which looks alike.
 	bareUser = regexp.MustCompile(`^[^\s/@:]+:[^\s/@]+@[A-Za-z0-9.\[-]+(:[0-9]+)?(/|$)`)
 	digest   = regexp.MustCompile(`@sha(256|512):`)
 	// portAndPath is what looks like a password where an URL has an at sign in its path.
-	portAndPath = regexp.MustCompile(`^[0-9]{1,5}/`)
+	portAndPath = regexp.MustCompile(`^[0-9]{1,5}([/\s]|$)`)
 )
 
 // Refers reports whether a value only names where the credential is: a variable, a template, a file.
@@ -134,8 +135,12 @@ func Redact(message string) string {
 
 // RedactValue redacts a value as the user wrote it.
 func RedactValue(value string) string {
-	if couldBe(value) {
+	if couldBe(value) || mixed(value) {
 		return Hidden
+	}
+	schema := schemePart.FindString(value)
+	if withUser.MatchString(value[len(schema):]) {
+		return schema + Hidden + value[strings.LastIndexByte(value, '@'):]
 	}
 	for _, t := range tokens {
 		value = t.form.ReplaceAllString(value, Hidden)
@@ -162,6 +167,34 @@ func redactURL(text string) string {
 	})
 
 	return query.ReplaceAllString(text, "$1"+Hidden)
+}
+
+// withUser is an URL or a host with user and password before it, however malformed.
+var (
+	withUser   = regexp.MustCompile(`(?s)^[^/?#@:]*:.*@`)
+	schemePart = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*:/+`)
+)
+
+// mixed reports whether a word looks as people make passwords: capitals, small letters and figures among each other, or signs too.
+func mixed(word string) bool {
+	if len(word) < 8 || strings.ContainsAny(word, " /\\:.-_,@\t\n") {
+		return false
+	}
+	var upper, lower, digit, sign int
+	for _, c := range word {
+		switch {
+		case c >= 'A' && c <= 'Z':
+			upper++
+		case c >= 'a' && c <= 'z':
+			lower++
+		case c >= '0' && c <= '9':
+			digit++
+		default:
+			sign++
+		}
+	}
+
+	return upper > 0 && lower > 0 && (digit > 1 || digit > 0 && sign > 0)
 }
 
 // couldBe reports whether a text looks as only a generated credential does: long, without words.

@@ -6,9 +6,14 @@ package machineconfig
 import (
 	"fmt"
 	"reflect"
+	"strings"
 
 	"github.com/siderolabs/talos/pkg/machinery/config"
+	"github.com/siderolabs/talos/pkg/machinery/config/types/k8s"
 	"github.com/siderolabs/talos/pkg/machinery/config/types/v1alpha1"
+
+	"github.com/talos-proxmox/talos-proxmox/internal/rules/scope"
+	"github.com/talos-proxmox/talos-proxmox/internal/rules/talos"
 )
 
 // owned are fields of the machine configuration that settings stand for and other rules are held against, with those settings.
@@ -50,6 +55,66 @@ func overruled(before, after config.Provider) []string {
 	for _, f := range owned {
 		if !reflect.DeepEqual(f.of(was), f.of(is)) {
 			found = append(found, fmt.Sprintf("%s is what the setting %s says, on which other settings build: write it there, and remove it here", f.field, f.setting))
+		}
+	}
+
+	return append(found, broken(before, after, was, is)...)
+}
+
+// programs are the components whose flags rules know, by where the machine configuration has them.
+var programs = map[string]string{
+	"cluster.apiServer": "apiServer", "cluster.controllerManager": "controllerManager", "cluster.scheduler": "scheduler",
+	"cluster.proxy": "proxy", "cluster.etcd": "etcd", "machine.kubelet": "kubelet",
+	k8s.KubeAPIServerConfig: "apiServer", k8s.KubeControllerManagerConfig: "controllerManager", k8s.KubeSchedulerConfig: "scheduler",
+	k8s.KubeProxyConfig: "proxy", k8s.KubeletConfig: "kubelet",
+}
+
+// broken returns what a patch brought that breaks a rule about the setting it could have been.
+func broken(before, after config.Provider, was, is *v1alpha1.Config) []string {
+	var found []string
+	old := map[string]string{}
+	for _, c := range componentFlags(before, was) {
+		for name, values := range c.flags {
+			old[c.document+c.path+name] = strings.Join(values, ",")
+		}
+	}
+	for _, c := range componentFlags(after, is) {
+		program := programs[strings.TrimSuffix(c.path, ".")]
+		if c.path == "" {
+			program = programs[c.document]
+		}
+		for _, name := range sortedKeys(c.flags) {
+			value := strings.Join(c.flags[name], ",")
+			if given, same := old[c.document+c.path+name]; same && given == value || program == "" || value == "" {
+				continue
+			}
+			if message := talos.FlagProblem(program, name, value); message != "" {
+				found = append(found, fmt.Sprintf("%sextraArgs.%s %s", c.path, name, message))
+			}
+		}
+	}
+	for _, name := range sortedKeys(is.MachineConfig.MachineSysctls) {
+		value := is.MachineConfig.MachineSysctls[name]
+		if was.MachineConfig.MachineSysctls[name] == value {
+			continue
+		}
+		if message := scope.SysctlProblem(name, value); message != "" {
+			found = append(found, fmt.Sprintf("machine.sysctls.%s %s", name, message))
+		}
+	}
+	if kubelet := is.MachineConfig.MachineKubelet; kubelet != nil {
+		given := map[string]any{}
+		if was.MachineConfig.MachineKubelet != nil {
+			given = was.MachineConfig.MachineKubelet.KubeletExtraConfig.Object
+		}
+		for _, name := range sortedKeys(kubelet.KubeletExtraConfig.Object) {
+			value := kubelet.KubeletExtraConfig.Object[name]
+			if reflect.DeepEqual(given[name], value) {
+				continue
+			}
+			if message := talos.KubeletFieldProblem(name, value); message != "" {
+				found = append(found, fmt.Sprintf("machine.kubelet.extraConfig.%s %s", name, message))
+			}
 		}
 	}
 

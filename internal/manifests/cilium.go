@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"net/netip"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/versions"
 	"github.com/talos-proxmox/talos-proxmox/spec"
@@ -122,6 +123,7 @@ func (in Input) ciliumValues(settings spec.Cilium) (object, error) {
 	}
 	host, port := in.apiServer()
 	values["k8sServiceHost"], values["k8sServicePort"] = host, port
+	in.families(values)
 	if settings.L2 != nil {
 		values["l2announcements"] = object{"enabled": true}
 		values["externalIPs"] = object{"enabled": true}
@@ -157,6 +159,22 @@ func (in Input) ciliumValues(settings spec.Cilium) (object, error) {
 	}
 
 	return MergeValues(values, over), nil
+}
+
+// families turns on the IP families of the pods' networks, where they are others than the chart's own.
+func (in Input) families(values object) {
+	four, six := false, false
+	for _, text := range in.Config.Cluster.PodSubnets {
+		if p, err := netip.ParsePrefix(text); err == nil {
+			four, six = four || p.Addr().Is4(), six || p.Addr().Is6()
+		}
+	}
+	if six {
+		values["ipv6"] = object{"enabled": true}
+	}
+	if six && !four {
+		values["ipv4"] = object{"enabled": false}
+	}
 }
 
 // apiServer is where Cilium reaches the Kubernetes API while it provides the services itself: the

@@ -37,18 +37,19 @@ func CheckAll(c spec.Config, in Inputs, l *check.List) spec.Config {
 		s.Access = WithEnvironment(s.Config.Proxmox, in.Environment)
 		CheckAccess(s.Config.Proxmox, in.Environment, l)
 	}
+	s.Files = in.ReadFile
 	r := &rules{s}
 	r.tags()
-	networks.Check(s)
-	talos.Check(s)
-	addons.Check(s)
-	r.lifecycle()
 	vms.Check(s)
 	for _, n := range s.Config.Nodes {
 		vms.CheckNode(s, n)
 		networks.CheckNode(s, n)
 	}
-	if _, err := versions.ParseTalos(*s.Config.Talos.Version); err == nil && in.ReadFile != nil {
+	networks.Check(s)
+	talos.Check(s)
+	addons.Check(s)
+	r.lifecycle()
+	if _, err := versions.ParseTalos(*s.Config.Talos.Version); err == nil && in.ReadFile != nil && !s.Wrong("talos.version") {
 		// which extensions there are depends on the version
 		for _, name := range scope.SortedKeys(s.Config.Images) {
 			vms.CheckImage(check.Key("images", name), s.Config.Images[name], *s.Config.Talos.Version, in.ReadFile, l)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/internal/credential"
 	"github.com/talos-proxmox/talos-proxmox/internal/rules/scope"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
@@ -36,6 +37,9 @@ func (r *rules) lifecycle() {
 	for _, node := range scope.SortedKeys(c.AllowReplace) {
 		at := check.Key("lifecycle.allowReplace", node)
 		r.knownNode(at, node)
+		if len(c.AllowReplace[node]) == 0 {
+			r.Addf(at, "permits nothing: name what may differ (%s), or remove it", strings.Join(replaceable, ", "))
+		}
 		for i, field := range c.AllowReplace[node] {
 			if !slices.Contains(replaceable, field) {
 				r.Addf(check.Index(at, i), "%s", scope.NotOneOf(field, replaceable))
@@ -52,6 +56,10 @@ func (r *rules) lifecycle() {
 	if c.SnapshotDirectory != nil && strings.TrimSpace(*c.SnapshotDirectory) == "" {
 		r.Addf("lifecycle.snapshotDirectory", "is empty: write a path, or remove it")
 	}
+	if said := r.Said.Lifecycle; said.SnapshotsKept != nil && said.SnapshotDirectory == nil {
+		r.Addf("lifecycle.snapshotsKept", "is for lifecycle.snapshotDirectory, which is not set: add that, or remove it")
+	}
+	r.Twice("lifecycle.force", c.Force)
 	for i, node := range c.Force {
 		if !scope.LabelForm.MatchString(node) {
 			r.Addf(check.Index("lifecycle.force", i), "%q is no name of a node", node)
@@ -91,6 +99,8 @@ func (r *rules) outputPath(at, file string) bool {
 		r.Addf(at, "%q begins with a tilde, which only shells read: write the directory itself", file)
 	case !path.IsAbs(clean) && !scope.InProject(file):
 		r.Addf(at, "%q leaves the project: write a path inside it, or one from / on", file)
+	case at != "output.machineConfigDirectory" && (clean == "." || strings.HasSuffix(file, "/")):
+		r.Addf(at, "%q is a directory: write the file's name too", file)
 	case stackFile.MatchString(clean):
 		r.Addf(at, "%q is a file of the project: choose another path", file)
 	}
@@ -133,8 +143,22 @@ func (r *rules) output() {
 			seen[file] = f.path
 		}
 	}
+	r.outputNodes(seen)
 	if s := o.Store; s != nil {
 		r.store(*s)
+	}
+}
+
+// outputNodes checks that no node's configuration is written over another output.
+func (r *rules) outputNodes(seen map[string]string) {
+	if r.Config.Output.MachineConfigDirectory == nil {
+		return
+	}
+	for _, n := range r.Config.Nodes {
+		file := path.Join(*r.Config.Output.MachineConfigDirectory, n.Name+".yaml")
+		if at := seen[file]; at != "" {
+			r.Addf(at, "%q is also where the configuration of node %s is written: choose another path", file, n.Name)
+		}
 	}
 }
 
@@ -148,6 +172,16 @@ func (r *rules) store(s spec.CredentialStore) {
 	if len(s.Command) == 0 {
 		r.Addf("output.store.command", "is required: write the command that takes a secret on its standard input, "+
 			`such as ["vault", "kv", "put", "secret/{name}", "value=-"]`)
+	}
+	for i, arg := range s.Command {
+		if i == 0 || credential.Refers(arg) || strings.Contains(arg, "{name}") {
+			continue
+		}
+		flag := strings.TrimLeft(s.Command[i-1], "-")
+		if strings.HasPrefix(s.Command[i-1], "-") && (credential.Sensitive(flag) || (flag == "u" || flag == "user") && strings.Contains(arg, ":")) {
+			r.Addf(check.Index("output.store.command", i), "holds the value of -%s in plain text, which every process of the machine may read: "+
+				"let the command take it from its environment or a file", flag)
+		}
 	}
 	if len(s.Command) > 0 && !slices.ContainsFunc(s.Command[1:], func(arg string) bool { return strings.Contains(arg, "{name}") }) {
 		r.Addf("output.store.command", "has no argument with {name}, so that both secrets would get one name: add it")

@@ -8,7 +8,7 @@ package keys_test
 var dayCases = map[string]keyCase{
 	"cni.name":                                 {value: "none", given: "lifecycle: {skipKubernetesChecks: true}"},
 	"cni.cilium.install":                       {given: cilium, refused: "testdata/charts is a path in the project, which the install Job cannot read"},
-	"cni.cilium.chart.repository":              {value: "testdata", without: "testdata/charts", given: cilium, refused: "no such file or directory"},
+	"cni.cilium.chart.repository":              {value: "testdata", without: "testdata/charts", given: cilium, refused: "there is no chart at"},
 	"cni.cilium.chart.name":                    {value: "other", given: cilium},
 	"cni.cilium.chart.version":                 {value: "1.18.5", given: cilium, refused: "chart cilium has version 1.18.4, not 1.18.5"},
 	"cni.cilium.chart.digest":                  {shown: showDigest},
@@ -18,7 +18,7 @@ var dayCases = map[string]keyCase{
 	"cni.cilium.cliImage":                      {value: "example.com/cli:v1", given: "cni: {name: cilium, cilium: {install: job, chart: {version: 1.18.4}}}"},
 	"cni.cilium.kubeProxyReplacement":          {given: cilium},
 	"cni.cilium.l2.interfaces":                 {value: "[^eth0$]", given: cilium},
-	"cni.cilium.l2.loadBalancerIPs":            {given: announcing},
+	"cni.cilium.l2.loadBalancerIPs":            {given: announcing + "\n---\ncni: {cilium: {l2: {externalIPs: true}}}"},
 	"cni.cilium.l2.externalIPs":                {given: announcing},
 	"cni.cilium.l2.excludeControlPlanes":       {given: announcing},
 	"cni.cilium.pools.*.start":                 {value: "10.9.0.1", without: "10.9.0.2", given: cilium + "\n---\ncni: {cilium: {pools: {workers: {stop: 10.9.0.9}}}}"},
@@ -30,16 +30,16 @@ var dayCases = map[string]keyCase{
 	"cni.cilium.bgp.peers.*.password":          {given: peered},
 	"cni.cilium.gatewayApi.version":            {value: "v1.2.0", given: cilium},
 	"cni.cilium.gatewayApi.crds":               {value: "['https://example.com/crds.yaml']", given: cilium},
-	"cni.cilium.gatewayApi.apiServer.hostname": {value: "a.example.com", without: "b.example.com", given: cilium},
+	"cni.cilium.gatewayApi.apiServer.hostname": {value: "a.example.com", without: "b.example.com", given: announcing},
 	"cni.cilium.gatewayApi.apiServer.address":  {value: "10.9.0.1", given: fronted},
 	"cni.cilium.gatewayApi.apiServer.port":     {value: "7443", given: fronted},
 	"cni.cilium.hubble":                        {given: cilium},
 	"cni.cilium.defaultDeny":                   {given: cilium},
 
-	"manifests.inline.*.order":           {value: "300", given: "manifests: {inline: {one: {file: testdata/manifest.yaml}, two: {order: 200, file: testdata/manifest.yaml}}}"},
+	"manifests.inline.*.order":           {value: "300", given: "manifests: {inline: {one: {file: testdata/manifest.yaml}, two: {order: 200, inline: {apiVersion: v1, kind: Namespace, metadata: {name: two}}}}}"},
 	"manifests.inline.*.inline":          {value: namespace},
 	"manifests.inline.*.file":            {value: "testdata/manifest.yaml"},
-	"manifests.charts.*.repository":      {value: "testdata", without: "testdata/charts", given: "manifests: {charts: {one: {name: cilium}}}", refused: "no such file or directory"},
+	"manifests.charts.*.repository":      {value: "testdata", without: "testdata/charts", given: "manifests: {charts: {one: {name: cilium}}}", refused: "there is no chart at"},
 	"manifests.charts.*.name":            {value: "other", without: "cilium", given: "manifests: {charts: {one: {repository: testdata/charts}}}"},
 	"manifests.charts.*.version":         {value: "1.18.5", given: charted, refused: "chart cilium has version 1.18.4, not 1.18.5"},
 	"manifests.charts.*.digest":          {shown: showDigest},
@@ -70,7 +70,7 @@ var dayCases = map[string]keyCase{
 	"gitops.git.branch":                        {given: flux},
 	"gitops.git.tag":                           {given: flux},
 	"gitops.git.semver":                        {value: "'>=1.0.0'", given: flux},
-	"gitops.git.commit":                        {value: "abcdef0123456789", given: flux},
+	"gitops.git.commit":                        {value: "abcdef0123456789abcdef0123456789abcdef01", given: flux},
 	"gitops.git.path":                          {given: flux},
 	"gitops.git.interval":                      {given: flux},
 	"gitops.git.syncInterval":                  {given: flux},
@@ -100,7 +100,7 @@ var dayCases = map[string]keyCase{
 const (
 	cilium     = "cni:\n  name: cilium\n  cilium: {chart: {repository: testdata/charts, version: 1.18.4}}"
 	announcing = "cni: {name: cilium, cilium: {l2: {}, pools: {one: {start: 10.0.0.200, stop: 10.0.0.220}}, chart: {repository: testdata/charts, version: 1.18.4}}}"
-	fronted    = "cni: {name: cilium, cilium: {gatewayApi: {apiServer: {hostname: a.example.com}}, chart: {repository: testdata/charts, version: 1.18.4}}}"
+	fronted    = "cni: {name: cilium, cilium: {l2: {}, gatewayApi: {apiServer: {hostname: a.example.com}}, chart: {repository: testdata/charts, version: 1.18.4}}}"
 	pooled     = "cni: {name: cilium, cilium: {pools: {workers: {start: 10.9.0.1}}, chart: {repository: testdata/charts, version: 1.18.4}}}"
 	peered     = "cni: {name: cilium, cilium: {bgp: {localAsn: 65000, peers: {one: {address: 10.0.0.1, asn: 65000}}}, chart: {repository: testdata/charts, version: 1.18.4}}}"
 	charted    = "manifests: {charts: {one: {repository: testdata/charts, name: cilium}}}"

@@ -21,12 +21,12 @@ func (r *rules) cni() {
 		return
 	}
 	c := *r.Config.CNI.Cilium
+	r.ciliumJob(c)
 	r.chart("cni.cilium.chart", c.Chart)
 	if v := c.Chart.Version; v != nil && strings.TrimPrefix(*v, "v") == strings.TrimPrefix(*r.Config.Talos.Version, "v") {
 		r.Addf("cni.cilium.chart.version",
 			"%s is the version of Talos: give the version of the Cilium chart, such as 1.18.4", *v)
 	}
-	r.ciliumJob(c)
 	if *c.Install != "job" && c.CLIImage != nil {
 		r.Addf("cni.cilium.cliImage", "is for install job, and install is %s: remove it", *c.Install)
 	}
@@ -75,10 +75,12 @@ func (r *rules) gatewayAPI(c spec.Cilium, g spec.GatewayAPI) {
 	if g.Version != nil && len(g.CRDs) > 0 {
 		r.Addf(at+".version", "is the release of the definitions, and crds names them: keep one of the two")
 	}
+	r.definitions(at+".crds", g.CRDs)
 	a := g.APIServer
 	if a == nil {
 		return
 	}
+	r.frontDoor(at+".apiServer", c, *a)
 	if _, err := spec.ParseAddr(a.Hostname); err == nil || !scope.DomainForm.MatchString(a.Hostname) {
 		r.Addf(at+".apiServer.hostname", "%q is no name: write one such as api.example.com, which clients ask by", a.Hostname)
 	}
@@ -88,7 +90,7 @@ func (r *rules) gatewayAPI(c spec.Cilium, g spec.GatewayAPI) {
 	address, err := spec.ParseAddr(*a.Address)
 	if err != nil {
 		r.Addf(at+".apiServer.address", "%s", err)
-	} else if len(c.Pools) > 0 && !inPools(c.Pools, address) {
+	} else if len(c.Pools) > 0 && !inPools(c.Pools, address) && !r.Wrong("cni.cilium.pools") {
 		r.Addf(at+".apiServer.address", "%s is in none of the pools: choose an address of cni.cilium.pools", address)
 	}
 }
@@ -115,6 +117,7 @@ func (r *rules) announcements(c spec.Cilium) {
 		}
 	}
 	r.pools(c)
+	r.announced(c)
 }
 
 // otherCNI checks what is written beside another pod network than Cilium.
@@ -123,7 +126,7 @@ func (r *rules) otherCNI() {
 		r.Addf("cni.cilium", "is written while cni.name is %s: set cni.name to cilium, or remove it", *r.Config.CNI.Name)
 	}
 	m := r.Config.Manifests
-	if *r.Config.CNI.Name == "none" && len(m.Inline)+len(m.Charts)+len(m.Extra) == 0 && !spec.Value(r.Config.Lifecycle.SkipKubernetesChecks) {
+	if r.Config.CNI.Cilium == nil && *r.Config.CNI.Name == "none" && len(m.Inline)+len(m.Charts)+len(m.Extra) == 0 && !spec.Value(r.Config.Lifecycle.SkipKubernetesChecks) {
 		r.Addf("cni.name", "is none and no manifest brings a pod network, so that nodes never get ready: "+
 			"add one under manifests, or set lifecycle.skipKubernetesChecks to true")
 	}
@@ -139,10 +142,9 @@ func (r *rules) bgp(b *spec.CiliumBGP) {
 	for _, name := range scope.SortedKeys(b.Peers) {
 		at := check.Key("cni.cilium.bgp.peers", name)
 		r.BlockName(at, name)
-		if _, err := spec.ParseAddr(b.Peers[name].Address); err != nil {
-			r.Addf(at+".address", "%s", err)
-		}
+		r.peer(at, name, *b)
 	}
+	r.asNumber("cni.cilium.bgp.localAsn", b.LocalASN)
 }
 
 // pool checks a pool of LoadBalancer addresses: its form, and that none of them is in use.
@@ -194,6 +196,7 @@ func (r *rules) chart(path string, c spec.Chart) {
 	default:
 		remote = false
 		r.File(path+".repository", c.Repository)
+		r.chartFolder(path+".repository", c)
 	}
 	if c.Name != nil && !scope.QualifiedForm.MatchString(*c.Name) {
 		r.Addf(path+".name", "%q is no name of a chart", *c.Name)
@@ -214,9 +217,7 @@ func (r *rules) chart(path string, c spec.Chart) {
 	if c.Values != nil && !scope.IsYAMLMap(*c.Values) {
 		r.Addf(path+".values", "are not a block of YAML")
 	}
-	if (c.Username == nil) != (c.Password == nil) {
-		r.Addf(path, "needs username and password together")
-	}
+	r.Together(path, c.Username != nil, c.Password != nil)
 }
 
 // manifests checks what the cluster gets at day 0.
@@ -233,6 +234,8 @@ func (r *rules) manifests() {
 			r.Addf(at+".namespace", "%q is no name of a namespace", *ns)
 		}
 	}
+	r.Twice("manifests.extra", m.Extra)
+	r.headers(m)
 	for i, extra := range m.Extra {
 		if _, ok := scope.WebURL(extra, "https", "http"); !ok {
 			r.Addf(check.Index("manifests.extra", i), "%q is no URL that control planes could fetch", extra)
@@ -247,13 +250,17 @@ func (r *rules) manifests() {
 		r.Addf("manifests.extraHeaders", "is for the URLs under extra, and there are none: remove it")
 	}
 	r.coreDNS(m.CoreDNS)
-	if d := m.CoreDNS; d != nil && spec.Value(d.Disabled) && (d.Image != nil || d.Corefile != nil) {
+	if d := m.CoreDNS; d != nil && d.Image != nil && !imageForm.MatchString(*d.Image) {
+		r.Addf("manifests.coreDns.image", "%q is no image such as registry.k8s.io/coredns/coredns:v1.13.2", *d.Image)
+	}
+	if d := m.CoreDNS; d != nil && spec.Value(d.Disabled) && (d.Image != nil || d.Corefile != nil || spec.Value(r.Said.Manifests.CoreDNS).Replicas != nil) {
 		r.Addf("manifests.coreDns.disabled", "is true while other settings of CoreDNS are written: remove one of them")
 	}
 }
 
 // inlineManifests checks manifests that stand in the file, or beside it.
 func (r *rules) inlineManifests(m spec.Manifests) {
+	held := map[string]string{}
 	for _, name := range scope.SortedKeys(m.Inline) {
 		manifest := m.Inline[name]
 		at := check.Key("manifests.inline", name)
@@ -263,9 +270,12 @@ func (r *rules) inlineManifests(m spec.Manifests) {
 			r.Addf(at, "needs inline or file")
 		case manifest.Inline != nil && manifest.File != nil:
 			r.Addf(at, "has both inline and file: keep one")
-		case manifest.Inline != nil && !scope.IsYAML(*manifest.Inline):
-			r.Addf(at+".inline", "is not YAML")
+		case manifest.Inline != nil:
+			r.objects(at+".inline", string(*manifest.Inline), held)
 		}
 		r.File(at+".file", manifest.File)
+		if manifest.File != nil && !r.Wrong(at) {
+			r.objectsIn(at+".file", *manifest.File, held)
+		}
 	}
 }

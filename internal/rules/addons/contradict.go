@@ -43,6 +43,7 @@ func (r *rules) ciliumValues(c spec.Cilium) {
 		{"ipv4.enabled", has(true), "cluster.podSubnets"},
 		{"ipv6.enabled", has(false), "cluster.podSubnets"},
 	})
+	r.needs("cni.cilium.chart.values", c.Chart.Values, r.ciliumNeeds(c))
 }
 
 // said is what a setting says of a chart's value.
@@ -60,7 +61,7 @@ func (r *rules) contradicted(path string, text spec.Text, all []said) {
 	}
 	for _, s := range all {
 		given, ok := valueAt(values, strings.Split(s.key, "."))
-		if !ok || fmt.Sprint(given) == fmt.Sprint(s.value) {
+		if !ok || given == nil || fmt.Sprint(given) == fmt.Sprint(s.value) {
 			continue
 		}
 		r.Addf(check.Join(path, s.key), "is %v, and %s makes it %v: write it in the setting, and remove it here", given, s.setting, s.value)
@@ -100,7 +101,9 @@ func (r *rules) coreDNS(d *spec.CoreDNS) {
 			zones = append(zones, word)
 		}
 	}
+	r.corefile(at, string(*d.Corefile))
 	switch {
+	case r.Wrong(at):
 	case !found:
 		r.Addf(at, "has no kubernetes plugin, so that services would have no names: add kubernetes %s in-addr.arpa ip6.arpa", domain)
 	case len(zones) > 0:

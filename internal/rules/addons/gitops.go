@@ -52,6 +52,7 @@ func (r *rules) gitops() {
 	r.gitopsMethod(g)
 	r.git(g.Git)
 	r.Positive("gitops.await", g.Await)
+	r.longEnough("gitops.await", g.Await)
 	if g.SOPS != nil {
 		r.sops(*g.SOPS)
 	}
@@ -60,11 +61,15 @@ func (r *rules) gitops() {
 // noGitOps records every setting that is written while nothing follows git: it would have no effect.
 func (r *rules) noGitOps(said spec.GitOps) {
 	v := reflect.ValueOf(said)
+	var written []string
 	for _, f := range spec.Fields(v.Type()) {
 		if f.Name != "provider" && !v.FieldByIndex(f.Index).IsZero() {
-			r.Addf(check.Join("gitops", f.Name),
-				"is written while gitops.provider is none: set the provider to flux or argocd, or remove it")
+			written = append(written, f.Name)
 		}
+	}
+	if len(written) > 0 {
+		r.Addf(check.Join("gitops", written[0]),
+			"is written while gitops.provider is none (%s): set the provider to flux or argocd, or remove what is written", strings.Join(written, ", "))
 	}
 }
 
@@ -82,11 +87,16 @@ func (r *rules) gitopsMethod(g spec.GitOps) {
 		}
 	}
 	if flux && *g.Method == "operator" && g.Version != nil {
-		if _, err := semver.NewConstraint(*g.Version); err != nil {
-			r.Addf("gitops.version", "%q is no version of Flux such as 2.x or 2.7.2", *g.Version)
+		if _, err := semver.NewConstraint(*g.Version); err != nil || !strings.HasPrefix(strings.TrimLeft(*g.Version, "v=~^>< "), "2") {
+			r.Addf("gitops.version", "%q is no version of Flux 2 such as 2.x or 2.7.2", *g.Version)
 		}
 	}
+	r.fluxParts(g)
+	if g.Registry != nil && !registryForm.MatchString(*g.Registry) {
+		r.Addf("gitops.registry", "%q is no registry: write host and path without a scheme and a tag, such as harbor.example.com/flux", *g.Registry)
+	}
 	r.chart("gitops.chart", g.Chart)
+	r.gitopsNeeds(g)
 	if !spec.Value(g.DayZero) && spec.Value(g.Method) != "inline" { // else Helm itself reads them
 		r.releaseValues("gitops.chart.values", g.Chart.Values)
 	}
@@ -123,6 +133,7 @@ func (r *rules) git(g spec.Git) {
 	for name, d := range map[string]*spec.Duration{"interval": g.Interval, "syncInterval": g.SyncInterval, "timeout": g.Timeout} {
 		r.Positive("gitops.git."+name, d)
 	}
+	r.references(g)
 	r.gitAuth(g)
 }
 
@@ -158,7 +169,9 @@ func (r *rules) gitURL(g spec.Git) {
 	case u.Scheme == "http" && g.Auth != nil && spec.Value(g.Auth.Type) != "ssh":
 		r.Addf(at, "sends the credentials of gitops.git.auth in plain text: write https://")
 	case strings.Trim(u.Path, "/") == "":
-		r.Addf(at, "%q names no repository", *g.URL)
+		r.Addf(at, "%q names no repository: write its path behind the host", *g.URL)
+	case u.RawQuery != "" || u.Fragment != "":
+		r.Addf(at, "has a query or a fragment, which git does not take: end it with the repository's path")
 	case u.Scheme == "ssh" && g.Auth == nil:
 		r.Addf("gitops.git.auth", "is required with an ssh:// URL: give at least knownHosts")
 	}
@@ -183,6 +196,7 @@ func (r *rules) gitAuth(g spec.Git) {
 		r.Addf(at+".type", "%s does not go with %q: ssh needs an ssh:// URL, the others https://", kind, *g.URL)
 	}
 	r.authFields(at, kind, a)
+	r.accounts(a)
 	switch {
 	case kind == "ssh":
 		r.sshAuth(at, g, a)

@@ -33,7 +33,9 @@ func (r *rules) pools(c spec.Cilium) {
 			}
 		}
 		before = append(before, named{name, addresses})
-		r.poolOnWire(at, c, addresses)
+		if !r.Wrong(at) {
+			r.poolOnWire(at, c, addresses)
+		}
 	}
 }
 
@@ -54,11 +56,11 @@ func (r *rules) poolApart(path string, pool scope.Range) {
 		sameFamily = sameFamily || p.Addr().Is4() == pool.First.Is4()
 	}
 	for _, p := range append(scope.Prefixes(r.Config.Cluster.PodSubnets), services...) {
-		if pool.Overlaps(scope.RangeOf(p)) {
+		if pool.Overlaps(scope.RangeOf(p)) && !r.Wrong("cluster.podSubnets", "cluster.serviceSubnets") {
 			r.Addf(path, "overlaps %s, a network of pods or services: choose addresses of the nodes' network", p)
 		}
 	}
-	if len(services) > 0 && !sameFamily {
+	if len(services) > 0 && !sameFamily && !r.Wrong("cluster.podSubnets", "cluster.serviceSubnets", path) {
 		r.Addf(path, "holds %s addresses, and services have none of that family: choose addresses of the family of cluster.serviceSubnets",
 			scope.Family(pool.First))
 	}
@@ -109,6 +111,11 @@ func (r *rules) poolOnWire(path string, c spec.Cilium, pool scope.Range) {
 	}
 	for _, p := range networks {
 		if pool.Within(scope.RangeOf(p)) {
+			if own, last := p.Masked().Addr(), scope.LastOf(p); p.Addr().Is4() && p.Bits() < 31 && (pool.First == own || pool.Last == last) &&
+				spec.Value(c.Pools[check.Elements(path)[3]].Start) != "" {
+				r.Addf(path, "holds the network's own or broadcast address of %s, which nobody reaches: begin or end it one address apart", p)
+			}
+
 			return
 		}
 	}

@@ -5,6 +5,7 @@ package networks
 
 import (
 	"net/netip"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -25,7 +26,8 @@ func (r *rules) cluster() {
 			"%q is no name: use up to 63 lower-case letters, digits and dashes, beginning and ending with a letter or digit", *c.Name)
 	}
 	if c.Endpoint != nil {
-		if u, ok := scope.WebURL(*c.Endpoint, "https"); !ok || (u.Path != "" && u.Path != "/") {
+		u, ok := scope.WebURL(*c.Endpoint, "https")
+		if !ok || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" || !scope.IsHostname(strings.ToLower(u.Hostname())) {
 			r.Addf("cluster.endpoint", "%q is not the URL of a Kubernetes API: write https://<host>:6443", *c.Endpoint)
 		}
 	}
@@ -41,22 +43,33 @@ func (r *rules) cluster() {
 
 // names checks the names and addresses that nodes and certificates carry.
 func (r *rules) names(c spec.Cluster) {
-	if !scope.DomainForm.MatchString(*c.DNSDomain) {
+	if _, err := netip.ParseAddr(*c.DNSDomain); err == nil || !scope.DomainForm.MatchString(*c.DNSDomain) {
 		r.Addf("cluster.dnsDomain", "%q is not a domain such as cluster.local", *c.DNSDomain)
 	}
 	r.Addresses("cluster.nameservers", c.Nameservers)
 	r.Each("cluster.timeServers", c.TimeServers, scope.IsHostname, "is neither a host name nor an IP address")
 	r.Each("cluster.searchDomains", c.SearchDomains, scope.DomainForm.MatchString, "is not a domain")
-	r.Each("cluster.certSANs", c.CertSANs, scope.IsHostname, "is neither a host name nor an IP address")
+	r.Each("cluster.certSANs", c.CertSANs, isCertificateName, "is neither a host name nor an IP address")
 	r.Each("cluster.tags", c.Tags, scope.TagForm.MatchString, scope.TagRule)
+	for path, texts := range map[string][]string{
+		"cluster.timeServers": c.TimeServers, "cluster.searchDomains": c.SearchDomains, "cluster.tags": c.Tags, "cluster.certSANs": c.CertSANs,
+	} {
+		r.Twice(path, texts)
+	}
 	for _, address := range scope.SortedKeys(c.ExtraHosts) {
 		path := check.Key("cluster.extraHosts", address)
 		if _, err := spec.ParseAddr(address); err != nil {
 			r.Addf(path, "%q is not an IP address: write the address as the key and its names as the list", address)
 		}
 		r.Each(path, c.ExtraHosts[address], scope.DomainForm.MatchString, "is not a host name")
+		if len(c.ExtraHosts[address]) == 0 {
+			r.Addf(path, "has no names: write at least one, or remove it")
+		}
 	}
 }
+
+// isCertificateName reports whether a certificate can have the name: of a machine, or of all in a domain.
+func isCertificateName(text string) bool { return scope.IsHostname(strings.TrimPrefix(text, "*.")) }
 
 // isBundle reports whether text is a Talos secrets bundle, without looking at the secrets.
 func isBundle(text string) bool {
@@ -110,9 +123,13 @@ func (r *rules) vip() {
 					r.Addf("cluster.vip", "%s is the address of node %s: choose a free address", vip, n.Name)
 				}
 			}
-			for _, g := range []*string{d.Gateway, d.Gateway6} {
-				if g != nil && *g == vip.String() {
-					r.Addf(path+".gateway", "%s is the cluster's VIP: choose another VIP", vip)
+			for field, g := range map[string]*string{".gateway": d.Gateway, ".gateway6": d.Gateway6} {
+				switch {
+				case g == nil || *g != vip.String():
+				case likelyGateway(d.Network, vip):
+					r.Addf("cluster.vip", "%s is the gateway of network %s: choose a free address", vip, d.Name)
+				default:
+					r.Addf(path+field, "%s is the cluster's VIP: write the router's address", vip)
 				}
 			}
 		}
@@ -126,9 +143,9 @@ func (r *rules) vipNetwork(vip netip.Addr) {
 	for _, n := range r.Config.ControlPlanes() {
 		if named != nil {
 			if _, ok := n.Networks[*named]; !ok {
-				r.Addf("cluster.vipNetwork", "control plane %s has no network %q", n.Name, *named)
+				r.Addf("cluster.vipNetwork", "control plane %s has no network %q%s", n.Name, *named, nearestNetwork(n, *named))
 
-				continue
+				return
 			}
 		}
 		holds := false
@@ -145,7 +162,7 @@ func (r *rules) vipNetwork(vip netip.Addr) {
 				networks = append(networks, p.Masked())
 			}
 		}
-		if !holds && len(networks) > 0 {
+		if !holds && len(networks) > 0 && !r.Wrong(scope.NodePath(n)+".networks") && !r.List.Has("cluster.vip") {
 			r.Addf(
 				"cluster.vip", "%s is outside the control planes' network %s: choose a free address inside it", vip, networks[0])
 		}

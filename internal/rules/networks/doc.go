@@ -19,7 +19,10 @@ func Check(s *scope.Scope) {
 	r.endpoint()
 	r.vip()
 	r.taken()
+	r.shares()
 	r.subnets()
+	r.servers()
+	r.podsPerNode()
 	r.unique()
 }
 

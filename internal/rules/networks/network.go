@@ -4,8 +4,10 @@
 package networks
 
 import (
+	"fmt"
 	"net"
 	"net/netip"
+	"strings"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
 	"github.com/talos-proxmox/talos-proxmox/internal/rules/scope"
@@ -34,7 +36,7 @@ func (r *rules) networks(at string, n spec.NamedNode) {
 		r.BlockName(path, d.Name)
 		static = static || d.Address != nil || d.Address6 != nil
 		if other, twice := indexes[d.Index]; twice {
-			r.Addf(path+".index", "%d is the index of network %s: choose another", d.Index, other)
+			r.List.Between(path+".index", check.Key(at+".networks", other)+".index", "%d is the index of network %s and of %s: choose another", d.Index, other, d.Name)
 		}
 		indexes[d.Index] = d.Name
 		r.device(path, d.Network)
@@ -42,7 +44,7 @@ func (r *rules) networks(at string, n spec.NamedNode) {
 		r.onlyGateway(path+".gateway", d.Name, d.Gateway, gateways)
 		r.onlyGateway(path+".gateway6", d.Name, d.Gateway6, gateways6)
 	}
-	if !static {
+	if !static && !r.Wrong(at+".networks") {
 		r.Addf(at+".networks", "has no static address, at which the node could be reached: give one network an address")
 	}
 }
@@ -75,8 +77,14 @@ func (r *rules) device(path string, d spec.Network) {
 	case mac.String() == "00:00:00:00:00:00":
 		r.Addf(path+".mac", "%s is no address of a card", *d.MAC)
 	}
-	if d.MTU != nil && *d.MTU != 1 && *d.MTU < 576 {
-		r.Addf(path+".mtu", "%d is too small: the least is 576, and 1 takes the bridge's", *d.MTU)
+	switch mtu := spec.Value(d.MTU); {
+	case d.MTU == nil || mtu == 1:
+	case mtu < 576:
+		r.Addf(path+".mtu", "%d is too small: the least is 576, and 1 takes the bridge's", mtu)
+	case mtu < 1280 && d.Address6 != nil:
+		r.Addf(path+".mtu", "%d is too small for IPv6: the least is 1280", mtu)
+	case *d.Model != "virtio":
+		r.Addf(path+".mtu", "is for model virtio, and the model is %s: remove it", *d.Model)
 	}
 	if d.Queues != nil && *d.Model != "virtio" {
 		r.Addf(path+".queues", "are for model virtio, and the model is %s: remove them", *d.Model)
@@ -87,21 +95,22 @@ func (r *rules) device(path string, d spec.Network) {
 func (r *rules) addressing(path string, d spec.Network) {
 	r.family(path, "", d.Address, d.Subnet, d.Gateway, false)
 	r.family(path, "6", d.Address6, d.Subnet6, d.Gateway6, true)
-	if *d.DHCP && d.Address != nil {
+	switch {
+	case *d.DHCP && d.Address != nil:
 		r.Addf(path+".dhcp", "is true beside a static address: keep one of them")
-	}
-	if *d.DHCP && d.Gateway != nil {
-		r.Addf(path+".gateway", "comes by DHCP on this card: keep one of them")
+	case *d.DHCP && d.Gateway != nil:
+		r.List.Between(path+".gateway", path+".dhcp", "comes by DHCP on this card: keep one of them")
 	}
 	r.routes(path, d)
 	seen := map[string]bool{}
 	for i, route := range d.Routes {
 		at := check.Index(path+".routes", i)
 		network, ok := r.CIDR(at+".network", route.Network)
-		if ok && seen[route.Network] {
-			r.Addf(at+".network", "%s stands there twice", network)
+		same := fmt.Sprint(route.Network, " ", spec.Value(route.Metric))
+		if ok && seen[same] {
+			r.Addf(at+".network", "%s stands there twice: remove one, or give it another metric", network)
 		}
-		seen[route.Network] = true
+		seen[same] = true
 		if route.Gateway == nil {
 			continue
 		}
@@ -184,10 +193,14 @@ func (r *rules) gateway(path string, gateway *string, own, within netip.Prefix, 
 	case g.Is6() != six:
 		r.Addf(path, "%s is of the other IP family", g)
 	case own.IsValid() && own.Addr() == g:
-		r.Addf(path, "%s is the node's own address", g)
+		if !isEdge(own, g) { // else it is told at the address
+			r.Addf(path, "%s is the node's own address: write the router's", g)
+		}
+	case g.Is4() && within.IsValid() && within.Bits() < 31 && (g == within.Masked().Addr() || g == scope.LastOf(within)):
+		r.Addf(path, "%s is the network's own or broadcast address in %s: write the router's", g, within.Masked())
 	case within.IsValid() && !within.Contains(g) && !g.IsLinkLocalUnicast():
 		r.Addf(path, "%s is outside the network %s: a gateway must be inside it", g, within)
 	case !own.IsValid():
-		r.Addf(path, "needs a static address on this card: add it, or remove the gateway")
+		r.List.Between(path, strings.Replace(path, "gateway", "address", 1), "needs a static address on this card: add it, or remove the gateway")
 	}
 }

@@ -20,9 +20,10 @@ const apiPort = "6443"
 func (r *rules) endpoint() {
 	const at = "cluster.endpoint"
 	u, err := url.Parse(spec.Value(r.Config.Cluster.Endpoint))
-	if err != nil || u.Hostname() == "" {
+	if err != nil || u.Hostname() == "" || r.Wrong(at) {
 		return
 	}
+	r.endpointName(u)
 	a, err := spec.ParseAddr(u.Hostname())
 	if err != nil {
 		return
@@ -83,6 +84,9 @@ func (r *rules) whoHas(a netip.Addr) string {
 				}
 			}
 		}
+	}
+	if pool := r.poolOf(a); pool != "" {
+		return "in the pool " + pool
 	}
 	for what, texts := range map[string][]string{"pods": r.Config.Cluster.PodSubnets, "services": r.Config.Cluster.ServiceSubnets} {
 		for _, p := range scope.Prefixes(texts) {
@@ -162,6 +166,7 @@ func (r *rules) routes(path string, d spec.Network) {
 				r.Addf(at+".network", "%s is the card's own network, which needs no route: remove it", network)
 			}
 		}
+		r.routeTaken(at, path, network, d)
 		hop, err := spec.ParseAddr(spec.Value(route.Gateway))
 		if err != nil || *d.DHCP || len(own) == 0 || hop.Is4() != network.Addr().Is4() {
 			continue
@@ -173,7 +178,10 @@ func (r *rules) routes(path string, d spec.Network) {
 				r.Addf(at+".gateway", "%s is the node's own address: write the address of a router", hop)
 			}
 		}
-		if !reached {
+		switch what := r.noRouter(hop, own); {
+		case what != "":
+			r.Addf(at+".gateway", "%s is %s: write the address of a router", hop, what)
+		case !reached:
 			r.Addf(at+".gateway", "%s is in none of the card's networks (%s), so that nothing reaches it: write the address of a router there",
 				hop, own[0].Masked())
 		}

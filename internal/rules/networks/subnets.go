@@ -27,7 +27,10 @@ func (r *rules) subnets() {
 	services := r.CIDRs("cluster.serviceSubnets", c.ServiceSubnets)
 	r.families("cluster.podSubnets", pods)
 	r.families("cluster.serviceSubnets", services)
-	if len(pods) != len(services) && len(pods) == len(c.PodSubnets) && len(services) == len(c.ServiceSubnets) {
+	for path, texts := range map[string][]string{"cluster.podSubnets": c.PodSubnets, "cluster.serviceSubnets": c.ServiceSubnets} {
+		r.machinesOnly(path, texts)
+	}
+	if len(pods) != len(services) && !r.Wrong("cluster.podSubnets", "cluster.serviceSubnets") {
 		r.Addf(
 			"cluster.serviceSubnets",
 			"has %d and podSubnets has %d: give both one network, or both one per IP family", len(services), len(pods))
@@ -36,6 +39,9 @@ func (r *rules) subnets() {
 	for i, p := range pods {
 		r.roomForPods(check.Index("cluster.podSubnets", i), p)
 		for _, s := range services {
+			if r.Wrong(check.Index("cluster.podSubnets", i)) {
+				break
+			}
 			if p.Overlaps(s) {
 				r.Addf(check.Index("cluster.podSubnets", i),
 					"%s overlaps the services' network %s: choose networks that are apart", p, s)
@@ -53,7 +59,7 @@ func (r *rules) subnets() {
 		}
 	}
 	r.nodeNetworks(pods, services)
-	if len(pods) == len(c.PodSubnets) && len(services) == len(c.ServiceSubnets) {
+	if !r.Wrong("cluster.podSubnets", "cluster.serviceSubnets") {
 		r.sameFamilies(pods, services)
 		r.clusterDNS(services)
 	}
@@ -75,10 +81,20 @@ func (r *rules) roomForPods(path string, p netip.Prefix) {
 	if p.Addr().Is6() {
 		share, flag = podBits6, "node-cidr-mask-size-ipv6"
 	}
+	from := ""
 	for _, name := range []string{"node-cidr-mask-size", flag} {
-		if bits, err := strconv.Atoi(r.Config.Kubernetes.ControllerManager.ExtraArgs[name]); err == nil && bits > 0 && bits <= p.Addr().BitLen() {
-			share = bits
+		bits, err := strconv.Atoi(r.Config.Kubernetes.ControllerManager.ExtraArgs[name])
+		if at := "kubernetes.controllerManager.extraArgs." + name; err == nil && bits > 0 && bits <= p.Addr().BitLen() && !r.Wrong(at) {
+			share, from = bits, at
 		}
+	}
+	if from != "" {
+		r.shareOf(from, path, p, share)
+
+		return
+	}
+	if r.Wrong(path) {
+		return
 	}
 	if share-p.Bits() > mostShares {
 		r.Addf(path, "%s is too large: Kubernetes divides a network into shares of a /%d, at most 65536 of them, so that it begins at /%d",
@@ -102,13 +118,13 @@ func (r *rules) nodeNetworks(pods, services []netip.Prefix) {
 			for _, p := range d.Prefixes() {
 				network := p.Masked()
 				for i, pod := range pods {
-					if pod.Overlaps(network) {
+					if pod.Overlaps(network) && !r.Wrong(check.Index("cluster.podSubnets", i)) {
 						r.Addf(check.Index("cluster.podSubnets", i),
 							"%s overlaps the nodes' network %s: choose a network apart from it", pod, network)
 					}
 				}
 				for i, service := range services {
-					if service.Overlaps(network) {
+					if service.Overlaps(network) && !r.Wrong(check.Index("cluster.serviceSubnets", i)) {
 						r.Addf(check.Index("cluster.serviceSubnets", i),
 							"%s overlaps the nodes' network %s: choose a network apart from it", service, network)
 					}

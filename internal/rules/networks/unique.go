@@ -5,6 +5,7 @@ package networks
 
 import (
 	"fmt"
+	"net/netip"
 	"strings"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
@@ -69,9 +70,15 @@ func (r *rules) gatewaysFree(holder map[string]string) {
 				if g == nil {
 					continue
 				}
-				if node, taken := holder[*g]; taken && node != n.Name {
-					r.Addf(check.Key(scope.NodePath(n)+".networks", d.Name)+field,
-						"%s is the address of node %s: a gateway must be another machine", *g, node)
+				node, taken := holder[*g]
+				if !taken {
+					continue
+				}
+				at := check.Key(scope.NodePath(n)+".networks", d.Name)
+				if address, err := netip.ParseAddr(*g); err == nil && likelyGateway(d.Network, address) {
+					r.addressOfGateway(node, address)
+				} else if node != n.Name {
+					r.Addf(at+field, "%s is the address of node %s: a gateway must be another machine", *g, node)
 				}
 			}
 		}

@@ -47,12 +47,6 @@ func (s *Scope) Outside() []Known {
 	for i, text := range s.Config.Cluster.TimeServers {
 		add(text, "the time server of "+check.Index("cluster.timeServers", i))
 	}
-	if c := s.Config.CNI.Cilium; c != nil && c.BGP != nil {
-		for _, name := range SortedKeys(c.BGP.Peers) {
-			add(c.BGP.Peers[name].Address, "the BGP peer "+name)
-		}
-	}
-
 	return all
 }
 

@@ -48,7 +48,14 @@ var (
 func IsHostname(text string) bool {
 	_, err := spec.ParseAddr(text)
 
-	return err == nil || (len(text) <= 253 && DomainForm.MatchString(text))
+	return err == nil || (len(text) <= 253 && DomainForm.MatchString(text) && !numeric(text))
+}
+
+// numeric reports whether the last part of a name is a number: what looks so is an address, and none that there is.
+func numeric(name string) bool {
+	last := name[strings.LastIndexByte(name, '.')+1:]
+
+	return strings.Contains(name, ".") && strings.Trim(last, "0123456789") == ""
 }
 
 // IsQualified reports whether text is a Kubernetes key: a name, or a domain, a slash and a name.
@@ -65,6 +72,9 @@ func IsQualified(text string) bool {
 func WebURL(text string, schemes ...string) (*url.URL, bool) {
 	u, err := url.Parse(text)
 	if err != nil || u.Hostname() == "" || strings.ContainsAny(text, " \t\n") {
+		return nil, false
+	}
+	if _, err := netip.ParseAddr(u.Hostname()); err != nil && numeric(u.Hostname()) {
 		return nil, false
 	}
 	for _, s := range schemes {

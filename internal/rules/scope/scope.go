@@ -6,6 +6,8 @@
 package scope
 
 import (
+	"reflect"
+
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
@@ -18,6 +20,8 @@ type Scope struct {
 	Config spec.Config
 	// Access is how the Proxmox provider will ask, its environment included.
 	Access spec.Proxmox
+	// Files reads a file of the project by its path; nil where there are none to read.
+	Files func(path string) ([]byte, error)
 	// List receives the problems.
 	List *check.List
 }
@@ -26,8 +30,20 @@ type Scope struct {
 func New(said spec.Config, l *check.List) *Scope {
 	s := &Scope{Said: said, Config: said.WithDefaults(), List: l}
 	s.Access = s.Config.Proxmox
+	if reflect.DeepEqual(said, s.Config) {
+		s.forgetDefaults()
+	}
 
 	return s
+}
+
+// forgetDefaults takes out of what was said the blocks in which it counts whether something was written: a component gives a
+// configuration with its defaults, where that cannot be told.
+func (s *Scope) forgetDefaults() {
+	s.Said.Lifecycle = spec.Lifecycle{}
+	s.Said.Kubernetes.Proxy = nil
+	s.Said.Talos.KubePrism, s.Said.Talos.HostDNS = nil, nil
+	s.Said.Manifests.CoreDNS = nil
 }
 
 // Addf records a problem at a path.

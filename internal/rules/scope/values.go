@@ -52,6 +52,9 @@ func (s *Scope) Patches(path string, patches []spec.Patch) {
 			s.Addf(at+".inline", "is not YAML")
 		}
 		s.File(at+".file", p.File)
+		if p.File != nil && p.Inline == nil && !s.Wrong(at) {
+			s.PlainFile(at+".file", *p.File, "write the patch inline, with that value as a secret")
+		}
 	}
 }
 
@@ -125,6 +128,7 @@ func (s *Scope) Addresses(path string, texts []string) {
 			s.Addf(check.Index(path, i), "%s", err)
 		}
 	}
+	s.Twice(path, texts)
 }
 
 // Each checks every entry of a list by a form.

@@ -5,6 +5,7 @@ package talos
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
 	"github.com/talos-proxmox/talos-proxmox/internal/rules/scope"
@@ -82,12 +83,7 @@ func components() []component {
 
 // flags checks the flags of every program.
 func (r *rules) flags() {
-	k := r.Config.Kubernetes
-	given := map[string]map[string]string{
-		"kubernetes.apiServer.extraArgs": k.APIServer.ExtraArgs, "kubernetes.controllerManager.extraArgs": k.ControllerManager.ExtraArgs,
-		"kubernetes.scheduler.extraArgs": k.Scheduler.ExtraArgs, "kubernetes.proxy.extraArgs": k.Proxy.ExtraArgs,
-		"kubernetes.etcd.extraArgs": k.Etcd.ExtraArgs, "kubernetes.kubelet.extraArgs": k.Kubelet.ExtraArgs,
-	}
+	given := r.given()
 	for _, c := range components() {
 		for _, flag := range scope.SortedKeys(given[c.path]) {
 			at := check.Key(c.path, flag)
@@ -99,7 +95,22 @@ func (r *rules) flags() {
 				r.Addf(at, "is a flag that Talos sets itself, and it starts nothing beside it: remove it")
 			case has:
 				r.Addf(at, "is what %s says: write it there, and remove the flag", setting)
+			default:
+				if message := FlagProblem(strings.Split(c.path, ".")[1], flag, given[c.path][flag]); message != "" {
+					r.Addf(at, "%s", message)
+				}
 			}
 		}
+	}
+}
+
+// given returns the flags of every program, by path.
+func (r *rules) given() map[string]map[string]string {
+	k := r.Config.Kubernetes
+
+	return map[string]map[string]string{
+		"kubernetes.apiServer.extraArgs": k.APIServer.ExtraArgs, "kubernetes.controllerManager.extraArgs": k.ControllerManager.ExtraArgs,
+		"kubernetes.scheduler.extraArgs": k.Scheduler.ExtraArgs, "kubernetes.proxy.extraArgs": k.Proxy.ExtraArgs,
+		"kubernetes.etcd.extraArgs": k.Etcd.ExtraArgs, "kubernetes.kubelet.extraArgs": k.Kubelet.ExtraArgs,
 	}
 }

@@ -6,6 +6,8 @@ package talos
 import (
 	"net/netip"
 	"path"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
@@ -19,6 +21,11 @@ const flagRule = "is no flag: write it without dashes in front, such as event-tt
 func (r *rules) kubernetes() {
 	k := r.Config.Kubernetes
 	r.flags()
+	r.ports()
+	r.apiServerFlags()
+	r.kubeletFlags()
+	r.etcdFlags()
+	r.proxyFlags()
 	r.component("kubernetes.apiServer", k.APIServer.Component)
 	r.component("kubernetes.controllerManager", *k.ControllerManager)
 	r.component("kubernetes.scheduler", *k.Scheduler)
@@ -52,7 +59,7 @@ func (r *rules) component(path string, c spec.Component) {
 
 func (r *rules) apiServer(a spec.APIServer) {
 	if a.OIDC != nil {
-		if _, ok := scope.WebURL(a.OIDC.IssuerURL, "https"); !ok {
+		if u, ok := scope.WebURL(a.OIDC.IssuerURL, "https"); !ok || u.RawQuery != "" || u.Fragment != "" {
 			r.Addf(
 				"kubernetes.apiServer.oidc.issuerUrl",
 				"%q is not an https:// URL: the API server accepts no other issuer", a.OIDC.IssuerURL)
@@ -80,7 +87,7 @@ func (r *rules) kubelet(k spec.Kubelet) {
 		if !path.IsAbs(destination) || path.Clean(destination) != destination {
 			r.Addf(at, "%q is no path on a node: write it from / on", destination)
 		}
-		r.Each(at, k.ExtraMounts[destination], scope.FlagForm.MatchString, "is no mount option such as bind, rshared or rw")
+		r.options(at, k.ExtraMounts[destination])
 	}
 	r.Addresses("kubernetes.kubelet.clusterDns", k.ClusterDNS)
 	if k.CertificateApprover != nil && !spec.Value(k.RotateServerCertificates) {
@@ -93,29 +100,37 @@ func (r *rules) kubelet(k spec.Kubelet) {
 // selected checks a list of networks that may be excluded with an exclamation mark in front, and
 // that some address of every node is in one of them.
 func (r *rules) selected(path string, texts []string) {
-	var in []netip.Prefix
+	var in, out []netip.Prefix
 	for i, text := range texts {
 		network, excluded := strings.CutPrefix(text, "!")
 		p, ok := r.CIDR(check.Index(path, i), network)
-		if ok && !excluded {
+		switch {
+		case ok && excluded:
+			out = append(out, p)
+		case ok:
 			in = append(in, p)
 		}
 	}
-	if len(in) == 0 {
+	if len(in)+len(out) == 0 || r.Wrong(path) {
 		return
 	}
+	inside := func(a netip.Addr, networks []netip.Prefix) bool {
+		return slices.ContainsFunc(networks, func(p netip.Prefix) bool { return p.Contains(a) })
+	}
+	var without []string
 	for _, n := range r.Config.Nodes {
 		if path == "kubernetes.etcd.advertisedSubnets" && !n.IsControlPlane() {
 			continue
 		}
-		found := len(n.Addresses()) == 0
-		for _, a := range n.Addresses() {
-			for _, p := range in {
-				found = found || p.Contains(a)
-			}
+		if !slices.ContainsFunc(n.Addresses(), func(a netip.Addr) bool { return (len(in) == 0 || inside(a, in)) && !inside(a, out) }) && len(n.Addresses()) > 0 {
+			without = append(without, n.Name)
 		}
-		if !found {
-			r.Addf(path, "holds no address of node %s: add the network of its addresses", n.Name)
+	}
+	if len(without) > 0 {
+		more := ""
+		if len(without) > 1 {
+			more = " and " + strconv.Itoa(len(without)-1) + " more"
 		}
+		r.Addf(path, "leaves no address of node %s%s: add the network of the nodes' addresses", without[0], more)
 	}
 }

@@ -36,6 +36,7 @@ func (r *rules) kubeletConfiguration(path string, text spec.Text) {
 	for _, name := range scope.SortedKeys(fields) {
 		r.kubeletField(path, name, fields[name])
 	}
+	r.kubeletValues(path, fields)
 }
 
 // kubeletField decodes one field of the KubeletConfiguration.
@@ -59,6 +60,18 @@ func (r *rules) kubeletField(path, name string, value any) {
 			r.Addf(check.Key(path, name), "%s", e)
 		}
 	}
+}
+
+// KubeletFieldProblem returns what is wrong with a field of the KubeletConfiguration by itself; "" when nothing is.
+func KubeletFieldProblem(name string, value any) string {
+	var l check.List
+	r := &rules{&scope.Scope{List: &l}}
+	r.kubeletField("", name, value)
+	for _, p := range l.Problems() {
+		return p.Message
+	}
+
+	return ""
 }
 
 // nearestField returns a hint at the field of the KubeletConfiguration that was probably meant.
@@ -135,6 +148,7 @@ func (r *rules) auditPolicy(path string, text spec.Text) {
 			r.Addf(check.Index(path+".rules", i)+".level", "%s", scope.NotOneOf(rule.Level, levels))
 		}
 	}
+	r.auditFields(path, text)
 }
 
 // admissionKinds are the configurations that admission plugins take, by plugin.
@@ -165,6 +179,7 @@ func (r *rules) admission(name string, text spec.Text) {
 	case yaml.Unmarshal([]byte(text), &is) != nil || want.Kind != "" && is.object != want:
 		r.Addf(at, "is not the configuration of %s: write kind %s, apiVersion %s", name, want.Kind, want.APIVersion)
 	case name == "PodSecurity":
+		r.podSecurity(at, text)
 		levels := []string{"privileged", "baseline", "restricted"}
 		for _, key := range []string{"enforce", "audit", "warn"} {
 			if level := is.Defaults[key]; level != "" && !slices.Contains(levels, level) {

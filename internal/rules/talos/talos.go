@@ -25,6 +25,10 @@ func (r *rules) talos() {
 	for _, name := range scope.SortedKeys(t.Files) {
 		r.machineFile(name, t.Files[name])
 	}
+	r.filesApart(t.Files)
+	r.sysfs(t.Sysfs)
+	r.hostDNS()
+	r.Twice("talos.logDestinations", t.LogDestinations)
 	for _, name := range scope.SortedKeys(t.TrustedRoots) {
 		r.BlockName(check.Key("talos.trustedRoots", name), name)
 		if !scope.IsCertificate(t.TrustedRoots[name]) {
@@ -33,7 +37,7 @@ func (r *rules) talos() {
 		}
 	}
 	for i, destination := range t.LogDestinations {
-		if u, ok := scope.WebURL(destination, "tcp", "udp"); !ok || u.Port() == "" {
+		if u, ok := scope.WebURL(destination, "tcp", "udp"); !ok || u.Port() == "" || strings.Trim(u.Path, "/") != "" {
 			r.Addf(check.Index("talos.logDestinations", i),
 				"%q is no destination: write tcp://<host>:<port> or udp://<host>:<port>", destination)
 		}
@@ -45,11 +49,17 @@ func (r *rules) talos() {
 			}
 		}
 		r.Each("talos.apiAccess.namespaces", a.Namespaces, scope.LabelForm.MatchString, "is no name of a namespace")
+		if !r.Wrong("talos.apiAccess") {
+			r.apiAccess(*a)
+		}
 	}
-	if port := *t.KubePrism.Port; *t.KubePrism.Enabled && slices.Contains([]int{6443, 50000, 50001, 2379, 2380, 10250}, port) {
-		r.Addf("talos.kubePrism.port", "%d is taken on every node: choose another, such as 7445", port)
+	if port := *t.KubePrism.Port; *t.KubePrism.Enabled && takenPorts[port] != "" {
+		r.Addf("talos.kubePrism.port", "%d is the port of %s: choose another, such as 7445", port, takenPorts[port])
 	}
-	if t.DiskEncryption != nil {
+	if d := t.DiskEncryption; d != nil {
+		if d.State == nil && d.Ephemeral == nil {
+			r.Addf("talos.diskEncryption", "names no partition: add state or ephemeral, or remove it")
+		}
 		r.encryption("talos.diskEncryption.state", t.DiskEncryption.State)
 		r.encryption("talos.diskEncryption.ephemeral", t.DiskEncryption.Ephemeral)
 	}
@@ -62,6 +72,14 @@ func (r *rules) machineFile(name string, f spec.MachineFile) {
 	at := check.Key("talos.files", name)
 	if !path.IsAbs(name) || path.Clean(name) != name {
 		r.Addf(at, "%q is no path on a node: write it from / on", name)
+	}
+	if spec.Value(f.Op) == "create" && !strings.HasPrefix(name, "/var/") && name != runtimeSettings && !r.Wrong(at) {
+		r.Addf(at, "cannot be created: Talos creates files below /var/ only, and %s", runtimeSettings)
+	}
+	for _, own := range []string{"/var/lib/etcd", "/var/lib/kubelet/pki", "/var/lib/containerd", "/var/log", "/var/run"} {
+		if strings.HasPrefix(name+"/", own+"/") {
+			r.Addf(at, "is in %s, where Talos, etcd or the container runtime write: choose another path", own)
+		}
 	}
 	if n, err := strconv.ParseUint(*f.Permissions, 0, 32); err != nil || n > 0o7777 || !strings.HasPrefix(*f.Permissions, "0") {
 		r.Addf(at+".permissions", "%q are no permissions: write them in octal, such as \"0o644\"", *f.Permissions)
@@ -105,6 +123,7 @@ func (r *rules) registries() {
 	for _, name := range scope.SortedKeys(r.Config.Talos.Registries) {
 		reg := r.Config.Talos.Registries[name]
 		at := check.Key("talos.registries", name)
+		r.registryName(at, name, reg)
 		if asked, known := registryNames[name]; known {
 			r.Addf(at, "is a name that containerd never asks by: write %s", asked)
 		}
@@ -116,6 +135,10 @@ func (r *rules) registries() {
 		}
 		if len(reg.Endpoints) == 0 && (spec.Value(reg.OverridePath) || spec.Value(reg.SkipFallback)) {
 			r.Addf(at+".endpoints", "is required where overridePath or skipFallback is set: name the mirrors")
+		}
+		r.Twice(at+".endpoints", reg.Endpoints)
+		if reg.Endpoints != nil && len(reg.Endpoints) == 0 {
+			r.Addf(at+".endpoints", "is empty: name the mirrors, or remove it")
 		}
 		r.registryAuth(at, reg)
 	}
@@ -145,8 +168,8 @@ func (r *rules) registryAuth(at string, reg spec.Registry) {
 	switch {
 	case reg.Password != nil && reg.Token != nil:
 		r.Addf(at+".token", "stands beside a password: keep one of them")
-	case (reg.Password == nil) != (reg.Username == nil):
-		r.Addf(at, "needs username and password together")
+	default:
+		r.Together(at, reg.Username != nil, reg.Password != nil)
 	}
 	r.Certificate(at+".ca", reg.CA)
 	if reg.CA != nil && spec.Value(reg.Insecure) {

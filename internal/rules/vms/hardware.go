@@ -14,14 +14,7 @@ import (
 // hardware checks what Proxmox VE refuses, or what its provider silently does otherwise.
 func (r *rules) hardware(at string, n spec.NamedNode) {
 	r.speeds(at, n)
-	for i, d := range n.Devices() {
-		if d.Index > i {
-			r.Addf(check.Key(at+".networks", d.Name)+".index",
-				"%d leaves a gap, since %d networks come before it: make it %d", d.Index, i, i)
-
-			break
-		}
-	}
+	r.gap(at, n)
 	img := r.Config.Image(n)
 	if spec.Value(img.Arch) == "arm64" {
 		r.onlyRoot(at + ".image")
@@ -50,6 +43,26 @@ func (r *rules) speeds(at string, n spec.NamedNode) {
 		if !reflect.DeepEqual(n.Disks[name].Speed, n.OSDisk.Speed) {
 			r.Addf(check.Key(at+".disks", name)+".speed",
 				"must be the same as osDisk.speed: the Proxmox provider gives the first disk's limits to all")
+		}
+	}
+}
+
+// gap checks that the indexes of network devices leave none out: Proxmox numbers what the guest sees without gaps.
+func (r *rules) gap(at string, n spec.NamedNode) {
+	devices := n.Devices()
+	seen := map[int]bool{}
+	for _, d := range devices {
+		if seen[d.Index] {
+			return // told where it stands twice
+		}
+		seen[d.Index] = true
+	}
+	for i, d := range devices {
+		if d.Index > i {
+			last := devices[len(devices)-1]
+			r.Addf(check.Key(at+".networks", last.Name)+".index", "%d leaves a gap, since the node has %d networks: make it %d", last.Index, len(devices), i)
+
+			return
 		}
 	}
 }

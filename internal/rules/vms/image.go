@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/internal/credential"
 	"github.com/talos-proxmox/talos-proxmox/internal/image"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
@@ -51,6 +52,7 @@ func validateSchematic(
 				l.Addf(check.Join(path, field), "cannot stand beside schematicFile: write it in that file")
 			}
 		}
+		plainSchematic(check.Join(path, "schematicFile"), *img.SchematicFile, readFile, l)
 		if _, err := image.Resolve(img, talosVersion, readFile); err != nil {
 			l.Addf(check.Join(path, "schematicFile"), "%s", err)
 		}
@@ -91,6 +93,20 @@ func validateSchematic(
 	}
 	if img.Overlay != nil && (img.Overlay.Name == "" || img.Overlay.Image == "") {
 		l.Addf(check.Join(path, "overlay"), "needs a name and an image, such as rpi_generic and siderolabs/sbc-raspberrypi")
+	}
+}
+
+// plainSchematic refuses credentials in a schematic: the factory keeps it, and whoever has its id reads it.
+func plainSchematic(at, name string, readFile func(string) ([]byte, error), l *check.List) {
+	if readFile == nil {
+		return
+	}
+	text, err := readFile(name)
+	if err != nil {
+		return // told when it is resolved
+	}
+	if what, line := credential.InText(string(text)); what != "" {
+		l.Addf(at, "%s, line %d, holds %s in plain text, which the factory would keep: remove it", name, line, what)
 	}
 }
 

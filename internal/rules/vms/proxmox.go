@@ -5,6 +5,7 @@ package vms
 
 import (
 	"regexp"
+	"strings"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
 	"github.com/talos-proxmox/talos-proxmox/internal/rules/scope"
@@ -12,6 +13,7 @@ import (
 )
 
 var (
+	sshUser  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]*$`)
 	userForm = regexp.MustCompile(`^[^\s@!]+@[A-Za-z0-9_.-]+$`)
 )
 
@@ -19,7 +21,7 @@ var (
 func (r *rules) proxmox() {
 	p := r.Config.Proxmox
 	if p.Endpoint != nil {
-		if _, ok := scope.WebURL(*p.Endpoint, "https"); !ok {
+		if u, ok := scope.WebURL(*p.Endpoint, "https"); !ok || u.RawQuery != "" || u.Fragment != "" || strings.Contains(u.Path, "/api2") {
 			r.Addf("proxmox.endpoint", "%q is no address of a Proxmox API: write https://<host>:8006", *p.Endpoint)
 		}
 	}
@@ -48,11 +50,11 @@ func (r *rules) credentials(p spec.Proxmox) {
 	if p.APIToken != nil && p.Password != nil {
 		r.Addf("proxmox.password", "stands beside an API token: keep one of them")
 	}
-	if p.APIToken == nil && (p.Username == nil) != (p.Password == nil) {
-		r.Addf("proxmox", "needs username and password together")
+	if p.APIToken == nil {
+		r.Together("proxmox", p.Username != nil, p.Password != nil)
 	}
 	if p.Username != nil && !userForm.MatchString(*p.Username) {
-		r.Addf("proxmox.username", "%q is no user: write user@realm, such as root@pam", *p.Username)
+		r.Addf("proxmox.username", "is no user of Proxmox VE: write user@realm, such as root@pam")
 	}
 }
 
@@ -64,6 +66,16 @@ func (r *rules) ssh() {
 	}
 	if s.PrivateKey == nil && s.Password == nil && !spec.Value(s.Agent) {
 		r.Addf("proxmox.ssh", "needs a privateKey, a password, or agent: true")
+	}
+	if !sshUser.MatchString(s.Username) && s.Username != "" {
+		r.Addf("proxmox.ssh.username", "is no name of a user: write one such as root")
+	}
+	hosts := map[string]string{}
+	for _, host := range scope.SortedKeys(s.Nodes) {
+		if other, twice := hosts[s.Nodes[host]]; twice {
+			r.Addf(check.Key("proxmox.ssh.nodes", host), "%s is the address of %s too: write the address of each host", s.Nodes[host], other)
+		}
+		hosts[s.Nodes[host]] = host
 	}
 	if s.PrivateKey != nil && !scope.IsPrivateKey(s.PrivateKey.Reveal()) {
 		r.Addf("proxmox.ssh.privateKey", "is not a private key without passphrase, in OpenSSH or PEM form")
