@@ -26,6 +26,7 @@ const (
 	KubeFlap           Kind = "kube-flap"
 	CertificateExpired Kind = "certificate-expired"
 	ClockSkew          Kind = "clock-skew"
+	Offline            Kind = "offline"
 )
 
 // When a [NodeLost] strikes, for the selector "when".

@@ -72,6 +72,11 @@ func apis() []Definition {
 
 	return []Definition{
 		{
+			Kind: Offline, Lasting: true,
+			Means: "nothing outside the site answers, neither to its hosts and nodes nor to programs",
+			Keys:  []Key{{Name: "but", Means: "the names that answer, by commas; * stands for anything but a slash", check: patterns}},
+		},
+		{
 			Kind: APIError, Means: "an API answers with an error",
 			Keys: append(slices.Clone(call),
 				Key{Name: "status", Means: "the HTTP status; the Talos API answers Unavailable", Default: "500", check: statusCode},

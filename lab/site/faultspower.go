@@ -20,20 +20,36 @@ func (s *Site) down(host string) bool {
 // HostUp reports whether a host has power.
 func (c *Cluster) HostUp(host string) bool { return !c.s.down(host) }
 
-// unpowered reports whether a name or address is that of a host without power.
-func (s *Site) unpowered(name string) bool {
-	if len(s.opts.Faults.List()) == 0 {
+// cutOff reports whether a name is outside the site, and nothing there answers.
+func (s *Site) cutOff(name string) bool {
+	if s.opts.Faults == nil || !s.opts.Faults.CutOff(name) {
 		return false
 	}
-	short, _, _ := strings.Cut(name, ".")
-
 	s.mu.Lock()
 	defer s.mu.Unlock()
 
 	for _, c := range s.state.Clusters {
 		for _, h := range c.Hosts {
-			own := strings.EqualFold(h.Name, name) || strings.EqualFold(h.Name, short) || (h.Address != "" && h.Address == name)
-			if own && s.down(h.Name) {
+			if goesBy(h, name) {
+				return false
+			}
+		}
+	}
+
+	return true
+}
+
+// unpowered reports whether a name or address is that of a host without power.
+func (s *Site) unpowered(name string) bool {
+	if len(s.opts.Faults.List()) == 0 {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+
+	for _, c := range s.state.Clusters {
+		for _, h := range c.Hosts {
+			if goesBy(h, name) && s.down(h.Name) {
 				return true
 			}
 		}
@@ -99,4 +115,11 @@ func (c *Cluster) powerOnAll(host string) {
 			c.s.opts.Log.Error("starting a VM with its host", "vm", v.ID, "error", err)
 		}
 	}
+}
+
+// goesBy reports whether a host has a name or address.
+func goesBy(h HostDef, name string) bool {
+	short, _, _ := strings.Cut(name, ".")
+
+	return strings.EqualFold(h.Name, name) || strings.EqualFold(h.Name, short) || (h.Address != "" && h.Address == name)
 }

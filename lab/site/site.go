@@ -106,7 +106,7 @@ func Open(opts Options) (*Site, error) {
 		return nil, err
 	}
 
-	s.net.Block(s.unpowered)
+	s.net.Block(func(name string) bool { return s.unpowered(name) || s.cutOff(name) })
 	if opts.Faults != nil {
 		s.work.Go(s.watchFaults)
 	}

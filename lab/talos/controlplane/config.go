@@ -65,6 +65,7 @@ func clusterConfig(nodes, configured []Node) (Config, error) {
 		APIServerArgs:     joined(cfg.K8sAPIServerConfig().ExtraArgs(), nodes[0].TalosVersion()),
 		AuditPolicy:       audit,
 		AdmissionConfig:   admission,
+		Images:            nodes[0].Reachable,
 		Version:           lowestVersion(nodes),
 	}, nil
 }

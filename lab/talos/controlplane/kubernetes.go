@@ -67,6 +67,8 @@ type Config struct {
 	AuditPolicy      []byte
 	// AdmissionConfig is an AdmissionConfiguration; nil: the plugins have their defaults.
 	AdmissionConfig []byte
+	// Images returns an error when an image cannot be pulled; nil: every image exists.
+	Images func(ref string) error
 	// Version is the version of the API server's image, "v1.35.0".
 	Version string
 	// Restore is a snapshot to start from, nil for none. It replaces all data in Dir.
@@ -122,6 +124,8 @@ type Node interface {
 	// WantedAddresses are the addresses that the node has or is still to get.
 	WantedAddresses() []netip.Prefix
 	Network() *guest.Net
+	// Reachable returns an error when the node cannot pull an image.
+	Reachable(ref string) error
 }
 
 // Members are the etcd cluster that holds the data of a Kubernetes.

@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -91,9 +92,55 @@ func checkReference(ref string) error {
 	return nil
 }
 
+// Reachable returns an error when an image can come from none of the places that the node's configuration names for
+// it: the mirrors of its registry, and the registry itself unless the mirrors stand alone.
+func (n *Node) Reachable(ref string) error {
+	named, err := reference.ParseNormalizedNamed(ref)
+	if err != nil {
+		return fmt.Errorf("failed to parse image reference %q: %w", ref, err)
+	}
+	var failed error
+	for _, host := range n.sources(reference.Domain(named)) {
+		if !n.VM.Faults.CutOff(host) {
+			return nil
+		}
+		failed = fmt.Errorf("failed to pull image %q: failed to do request: dial tcp: lookup %s: no such host", ref, host)
+	}
+
+	return failed
+}
+
+// sources returns the hosts that serve a registry's images to the node.
+func (n *Node) sources(domain string) []string {
+	var hosts []string
+	if cfg := n.Config(); cfg != nil {
+		mirrors := cfg.RegistryMirrorConfigs()
+		mirror, ok := mirrors[domain]
+		if !ok {
+			mirror, ok = mirrors["*"]
+		}
+		if ok {
+			for _, e := range mirror.Endpoints() {
+				if u, err := url.Parse(e.Endpoint()); err == nil {
+					hosts = append(hosts, u.Hostname())
+				}
+			}
+			if mirror.SkipFallback() {
+				return hosts
+			}
+		}
+	}
+	host, _, _ := strings.Cut(domain, ":")
+
+	return append(hosts, host)
+}
+
 // awaitRegistry waits for a registry that is named by its address until something answers there. Registries with names
 // are outside the site, and answer.
 func (n *Node) awaitRegistry(ctx context.Context, ref string) error {
+	if err := n.Reachable(ref); err != nil {
+		return err
+	}
 	domain, _, _ := strings.Cut(ref, "/")
 	host, port, err := net.SplitHostPort(domain)
 	if err != nil || net.ParseIP(host) == nil {

@@ -15,8 +15,6 @@ import (
 type Kubernetes struct {
 	// Binary is the path of lab-kubernetes. Required.
 	Binary string
-	// Images tells why a container image cannot be pulled, nil when it can. Nil: every image exists.
-	Images func(ref string) error
 	// Programs do the work of containers.
 	Programs []kube.Program
 	// Beside runs beside each cluster, from its start until its context ends; dir is the cluster's
@@ -34,7 +32,7 @@ func (k Kubernetes) Start(ctx context.Context, c controlplane.Config) (controlpl
 		CertSANs:          c.CertSANs, ServiceCIDRs: c.ServiceCIDRs, PodCIDRs: c.PodCIDRs, DNSDomain: c.DNSDomain,
 		EncryptionConfig: c.EncryptionConfig, APIServerArgs: c.APIServerArgs, AuditPolicy: c.AuditPolicy,
 		AdmissionConfig: c.AdmissionConfig,
-		Version:         c.Version, Restore: c.Restore, Clock: c.Clock, Trace: c.Trace, Images: k.Images,
+		Version:         c.Version, Restore: c.Restore, Clock: c.Clock, Trace: c.Trace, Images: c.Images,
 		Programs: k.Programs,
 	})
 	if err != nil {
