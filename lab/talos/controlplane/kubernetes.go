@@ -68,7 +68,7 @@ type Config struct {
 	// AdmissionConfig is an AdmissionConfiguration; nil: the plugins have their defaults.
 	AdmissionConfig []byte
 	// Images returns an error when an image cannot be pulled; nil: every image exists.
-	Images func(ref string) error
+	Images func(ref string) error `json:"-"`
 	// Version is the version of the API server's image, "v1.35.0".
 	Version string
 	// Restore is a snapshot to start from, nil for none. It replaces all data in Dir.
