@@ -24,7 +24,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// oneChart is a cache in a project of its own that can fetch the community's Flux chart, once.
+// oneChart returns a cache in a project of its own that can fetch the community's Flux chart, once.
 func oneChart(t *testing.T) components.ChartCache {
 	t.Helper()
 	fetched := false

@@ -21,7 +21,7 @@ func run(program pulumi.RunFunc) {
 	}
 }
 
-// oneNode is a cluster of one schedulable control plane.
+// oneNode returns a cluster of one schedulable control plane.
 func oneNode() spec.Config {
 	return spec.Config{
 		Proxmox: spec.Proxmox{

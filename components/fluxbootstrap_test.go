@@ -57,7 +57,7 @@ func handOver(t *testing.T, preview bool, g spec.GitOps) (*made, error) {
 	return m, err
 }
 
-// jsonOf is a part of a resource's inputs, secrets opened.
+// jsonOf returns a part of a resource's inputs, secrets opened.
 func jsonOf(t *testing.T, m *made, name string, key resource.PropertyKey) string {
 	t.Helper()
 	args, ok := m.Get(name)

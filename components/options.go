@@ -9,7 +9,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 )
 
-// errNoArgs is the error of a constructor that is called without Args.
+// errNoArgs returns the error of a constructor that is called without Args.
 func errNoArgs(what, name string) error { return fmt.Errorf("%s %q: args are required", what, name) }
 
 // childOptions splits the options of a component whose resources take some of them: what comes first, and

@@ -20,7 +20,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// revealed is the text of a secret; the test fails when it is none.
+// revealed returns the text of a secret; the test fails when it is none.
 func revealed(t *testing.T, v resource.PropertyValue) string {
 	t.Helper()
 	require.True(t, v.IsSecret(), "%s is not a secret", v)

@@ -22,7 +22,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// settings are the names of all settings of t, as package spec names them in its table of effects.
+// settings returns the names of all settings of t, as package spec names them in its table of effects.
 func settings(prefix string, t reflect.Type) []string {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()

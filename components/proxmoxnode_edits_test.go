@@ -16,7 +16,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// editable is a node on which the setting can be edited alone.
+// editable returns a node on which the setting can be edited alone.
 func editable(name string) components.ProxmoxNodeArgs {
 	args := everything()
 	args.Proxmox.SSH = &spec.SSH{Username: "root", Agent: spec.Ptr(true)}
@@ -159,7 +159,7 @@ func otherValue(t *testing.T, v reflect.Value, tag reflect.StructTag) {
 	}
 }
 
-// together are the edits of settings that cannot be edited alone, or not to any value.
+// together returns the edits of settings that cannot be edited alone, or not to any value.
 func together() map[string]func(*spec.NamedNode) {
 	n := func(name string) string { return "nodes.*." + name }
 	edits := map[string]func(*spec.NamedNode){

@@ -10,7 +10,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// everything is a node that says every option of a VM.
+// everything returns a node that says every option of a VM.
 func everything() components.ProxmoxNodeArgs {
 	args := prodWorker()
 	args.Cluster.Tags = []string{"homelab"}

@@ -22,7 +22,7 @@ import (
 
 const fileID = "local:iso/talos.iso"
 
-// devNode is a control plane of the dev stack.
+// devNode returns a control plane of the dev stack.
 func devNode() components.ProxmoxNodeArgs {
 	return components.ProxmoxNodeArgs{
 		Cluster: spec.Cluster{Name: spec.Ptr("talos-dev"), Nameservers: []string{"10.200.0.1"}},
@@ -43,7 +43,7 @@ func devNode() components.ProxmoxNodeArgs {
 	}
 }
 
-// prodWorker is a worker of the prod stack: two networks, a data disk, three hosts.
+// prodWorker returns a worker of the prod stack: two networks, a data disk, three hosts.
 func prodWorker() components.ProxmoxNodeArgs {
 	args := devNode()
 	args.Cluster = spec.Cluster{Name: spec.Ptr("prod-k8s")}
@@ -94,7 +94,7 @@ func withVolumes(args pulumi.MockResourceArgs) (string, resource.PropertyMap) {
 	return args.Name, outputs
 }
 
-// plain is a resource's inputs as plain values.
+// plain returns a resource's inputs as plain values.
 func plain(t *testing.T, r *pulumitest.Recorder, name string) map[string]any {
 	t.Helper()
 	args, ok := r.Get(name)

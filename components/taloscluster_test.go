@@ -23,7 +23,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// clusterConfig is a cluster of control planes and workers on one host.
+// clusterConfig returns a cluster of control planes and workers on one host.
 func clusterConfig(planes, workers int) spec.Config {
 	cfg := spec.Config{
 		Proxmox: spec.Proxmox{Hosts: map[string]spec.Host{"pve": {}}},

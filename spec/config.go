@@ -75,7 +75,7 @@ func (n NamedNode) Devices() []Device {
 	return devices
 }
 
-// PrimaryNetwork is the first network with a static address, at which the node is reached; without
+// PrimaryNetwork returns the first network with a static address, at which the node is reached; without
 // one it is the first network.
 func (n NamedNode) PrimaryNetwork() (name string, network Network) {
 	devices := n.Devices()
@@ -91,7 +91,7 @@ func (n NamedNode) PrimaryNetwork() (name string, network Network) {
 	return devices[0].Name, devices[0].Network
 }
 
-// Address is where the node is reached; it is invalid when no network has a static address.
+// Address returns where the node is reached; it is invalid when no network has a static address.
 func (n NamedNode) Address() netip.Addr {
 	_, network := n.PrimaryNetwork()
 	if all := network.Prefixes(); len(all) > 0 {
@@ -101,7 +101,7 @@ func (n NamedNode) Address() netip.Addr {
 	return netip.Addr{}
 }
 
-// Addresses are all static addresses of the node, in the order of its devices.
+// Addresses returns all static addresses of the node, in the order of its devices.
 func (n NamedNode) Addresses() []netip.Addr {
 	var all []netip.Addr
 	for _, d := range n.Devices() {
@@ -121,7 +121,7 @@ type DataDisk struct {
 	Disk
 }
 
-// Interface is the disk's slot as Proxmox names it: "scsi1".
+// Interface returns the disk's slot as Proxmox names it: "scsi1".
 func (d Disk) Interface() string { return diskInterface(d) }
 
 // DataDisks returns the node's data disks in the order of their slots.
@@ -137,7 +137,7 @@ func (n NamedNode) DataDisks() []DataDisk {
 	return disks
 }
 
-// Prefixes are the network's static addresses with their prefix lengths: IPv4, then IPv6. What is no
+// Prefixes returns the network's static addresses with their prefix lengths: IPv4, then IPv6. What is no
 // address is left out; Validate reports it.
 func (n Network) Prefixes() []netip.Prefix {
 	var all []netip.Prefix
@@ -153,12 +153,12 @@ func (n Network) Prefixes() []netip.Prefix {
 	return all
 }
 
-// ControlPlanes are the nodes that run the control plane, by name.
+// ControlPlanes returns the nodes that run the control plane, by name.
 func (c Config) ControlPlanes() []NamedNode {
 	return c.withRole(func(n NamedNode) bool { return n.IsControlPlane() })
 }
 
-// Workers are the other nodes, by name.
+// Workers returns the other nodes, by name.
 func (c Config) Workers() []NamedNode {
 	return c.withRole(func(n NamedNode) bool { return !n.IsControlPlane() })
 }
@@ -186,7 +186,7 @@ func (c Config) Node(name string) (NamedNode, bool) {
 	return NamedNode{}, false
 }
 
-// Endpoint is the URL of the Kubernetes API: the one given, else the VIP's, else the first control
+// Endpoint returns the URL of the Kubernetes API: the one given, else the VIP's, else the first control
 // plane's; empty when there is none.
 func (c Config) Endpoint() string {
 	if c.Cluster.Endpoint != nil {
@@ -209,7 +209,7 @@ func (c Config) Endpoint() string {
 	return "https://" + net.JoinHostPort(host, "6443")
 }
 
-// Image is the image variant that the node boots.
+// Image returns the image variant that the node boots.
 func (c Config) Image(n NamedNode) Image { return c.Images[Value(n.Node.Image)] }
 
 // SchedulingOnControlPlanes reports whether control planes run workloads: as told, else exactly when

@@ -15,7 +15,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// small is a cluster as a Go caller writes it by hand.
+// small returns a cluster as a Go caller writes it by hand.
 func small() spec.Config {
 	node := func(name string, role spec.Role, id int, address string) spec.NamedNode {
 		return spec.NamedNode{Name: name, Node: spec.Node{

@@ -131,7 +131,7 @@ func (c *Config) fillGitOps(said GitOps) {
 	}
 }
 
-// authTypeOf is the kind of credential that was given.
+// authTypeOf returns the kind of credential that was given.
 func authTypeOf(g Git) string {
 	switch {
 	case strings.HasPrefix(Value(g.URL), "ssh://"):

@@ -91,7 +91,7 @@ func (c *Config) fillNetworks(n *NamedNode) {
 	}
 }
 
-// MACFor is the MAC address of a node's network device: locally administered, unicast, and the same
+// MACFor returns the MAC address of a node's network device: locally administered, unicast, and the same
 // for the same names for ever.
 func MACFor(cluster, node, network string) string {
 	sum := sha256.Sum256([]byte(cluster + "\x00" + node + "\x00" + network))
@@ -134,7 +134,7 @@ func fillBus(n *NamedNode, d *Disk) {
 	setDefault(&d.Iothread, bus == "virtio" || bus == "scsi" && *n.SCSIHardware == "virtio-scsi-single")
 }
 
-// DevicePath is the disk's device file in the guest when it is the first on its bus:
+// DevicePath returns the disk's device file in the guest when it is the first on its bus:
 // /dev/sda, or /dev/vda on virtio.
 func DevicePath(d Disk) string {
 	if Value(d.Type) == "virtio" {
@@ -144,7 +144,7 @@ func DevicePath(d Disk) string {
 	return "/dev/sda"
 }
 
-// vmidOf is the node's VM id: the cluster's base, plus 100 for a worker, plus the number at the end
+// vmidOf returns the node's VM id: the cluster's base, plus 100 for a worker, plus the number at the end
 // of the node's name. So no other node has a say in it.
 func vmidOf(cluster Cluster, n NamedNode) (int, bool) {
 	number, ok := NumberOf(n.Name)
@@ -159,7 +159,7 @@ func vmidOf(cluster Cluster, n NamedNode) (int, bool) {
 	return id, true
 }
 
-// NumberOf is the number at the end of a name: 2 for "talos-cp-02".
+// NumberOf returns the number at the end of a name: 2 for "talos-cp-02".
 func NumberOf(name string) (int, bool) {
 	digits := name[len(strings.TrimRight(name, "0123456789")):]
 	number, err := strconv.Atoi(digits)

@@ -117,7 +117,7 @@ type SOPS struct {
 	SecretName *string `json:"secretName,omitempty" default:"sops-age"`
 }
 
-// RepositoryPath is what a git host calls the repository at a URL's path: "lab/demo".
+// RepositoryPath returns what a git host calls the repository at a URL's path: "lab/demo".
 func RepositoryPath(urlPath string) string {
 	return strings.TrimSuffix(strings.Trim(urlPath, "/"), ".git")
 }

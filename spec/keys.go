@@ -39,7 +39,7 @@ func (k Key) Leaf() bool {
 	return !HoldsSettings(t)
 }
 
-// KeysOf are all settings of a struct type, below path, in the order of the fields.
+// KeysOf returns all settings of a struct type, below path, in the order of the fields.
 func KeysOf(t reflect.Type, path string) []Key {
 	var keys []Key
 	for _, f := range Fields(t) {
@@ -106,7 +106,7 @@ func readFields(all map[reflect.Type][]Field, t reflect.Type) map[reflect.Type][
 	return all
 }
 
-// Fields are the fields of a settings struct, in the order of their declaration. The slice is shared:
+// Fields returns the fields of a settings struct, in the order of their declaration. The slice is shared:
 // do not change it.
 func Fields(t reflect.Type) []Field {
 	if fields, ok := known[t]; ok {

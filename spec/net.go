@@ -63,7 +63,7 @@ func ParsePrefix(address, subnet string) (netip.Prefix, error) {
 	return netip.PrefixFrom(a, s.Bits()), nil
 }
 
-// sortedKeys are a map's keys in order.
+// sortedKeys returns a map's keys in order.
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // numberSlots gives every name a number: the one it says, else the lowest one from first on that
@@ -90,5 +90,5 @@ func numberSlots(names []string, said func(string) *int, first int) map[string]i
 	return slots
 }
 
-// diskInterface is the disk's slot as Proxmox names it.
+// diskInterface returns the disk's slot as Proxmox names it.
 func diskInterface(d Disk) string { return Value(d.Type) + strconv.Itoa(Value(d.UnitNumber)) }

@@ -8,7 +8,7 @@ import (
 	"encoding/binary"
 )
 
-// PlaceNode is the host of a node: its own, else the default host, else one of the host pool as
+// PlaceNode returns the host of a node: its own, else the default host, else one of the host pool as
 // [PlaceIn] chooses.
 func PlaceNode(proxmox Proxmox, n NamedNode) (string, bool) {
 	switch {

@@ -18,7 +18,7 @@ type Problem struct {
 	Message string
 }
 
-// String is "path: message", with the line where it is known.
+// String returns "path: message", with the line where it is known.
 func (p Problem) String() string {
 	where := p.Path
 	if p.Line > 0 {

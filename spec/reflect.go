@@ -68,7 +68,7 @@ func plainStruct(t reflect.Type) bool {
 	return true
 }
 
-// isSettings is plainStruct, quick for the blocks of a [Config].
+// isSettings reports what plainStruct does, quickly for the blocks of a [Config].
 func isSettings(t reflect.Type) bool {
 	_, ok := known[t]
 

@@ -18,7 +18,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/stack"
 )
 
-// large is a stack of three control planes, a pool of workers and as many named ones.
+// large returns a stack of three control planes, a pool of workers and as many named ones.
 func large(workers int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `config:
@@ -61,7 +61,7 @@ func BenchmarkLoad(b *testing.B) {
 	b.ReportMetric(float64((cpuTime(b)-before).Milliseconds())/float64(b.N), "cpu-ms/op")
 }
 
-// cpuTime is what the process has used so far, which other work on the machine does not change.
+// cpuTime returns what the process has used so far, which other work on the machine does not change.
 func cpuTime(t testing.TB) time.Duration {
 	t.Helper()
 	var u syscall.Rusage
@@ -70,7 +70,7 @@ func cpuTime(t testing.TB) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// TestThousandNodesAreQuick is a net for what is quadratic; the figure itself is the benchmark's.
+// TestThousandNodesAreQuick catches what is quadratic; the figure itself is the benchmark's.
 func TestThousandNodesAreQuick(t *testing.T) {
 	t.Parallel()
 	s := largeSource(t, 1000)

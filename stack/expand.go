@@ -103,7 +103,7 @@ func (e *expansion) add(name, own string, from placed, specific ...layer) {
 	e.nodes = append(e.nodes, node)
 }
 
-// general are the layers for every node, and the node's role where it is said.
+// general returns the layers for every node, and the node's role where it is said.
 func (e *expansion) general(specific []layer) ([]layer, spec.Role) {
 	var role spec.Role
 	for _, l := range specific {
@@ -115,7 +115,7 @@ func (e *expansion) general(specific []layer) ([]layer, spec.Role) {
 	return []layer{{path: "defaults.all", node: e.file.Defaults.All}}, role
 }
 
-// roleLayer are the defaults of a role; nothing for a role there is not.
+// roleLayer returns the defaults of a role; nothing for a role there is not.
 func roleLayer(d Defaults, role spec.Role) layer {
 	if role == spec.ControlPlane {
 		return layer{path: "defaults.controlPlane", node: d.ControlPlane}
@@ -127,7 +127,7 @@ func roleLayer(d Defaults, role spec.Role) layer {
 	return layer{}
 }
 
-// size is the layer of the size class that the strongest layer names.
+// size returns the layer of the size class that the strongest layer names.
 func (e *expansion) size(ls []layer) (layer, bool) {
 	for _, l := range slices.Backward(ls) {
 		if l.node.Size == nil {
@@ -151,7 +151,7 @@ func (e *expansion) size(ls []layer) (layer, bool) {
 	return layer{}, false
 }
 
-// hostLayer is what the host pool says about a node on the host: its zone, and the datastore of
+// hostLayer returns what the host pool says about a node on the host: its zone, and the datastore of
 // each disk that the node has.
 func hostLayer(p spec.Proxmox, host string, disks map[string]bool) layer {
 	h, ok := p.Hosts[host]

@@ -45,7 +45,7 @@ func TestNoLinesWithoutAFileOfTheseValues(t *testing.T) {
 	assert.NotContains(t, err.Error(), "line")
 }
 
-// TestSurprises are values that YAML, or Pulumi, reads as something else than what is written: the
+// TestSurprises reads values that YAML, or Pulumi, reads as something else than what is written: the
 // text of the file, and what Pulumi 3.259 makes of it.
 func TestSurprises(t *testing.T) {
 	t.Parallel()

@@ -39,7 +39,7 @@ func TestGuideIsTrue(t *testing.T) {
 	}
 }
 
-// written is the value at a path, as the guide writes it.
+// written returns the value at a path, as the guide writes it.
 func written(t *testing.T, v reflect.Value, path []string) string {
 	t.Helper()
 	v = reflect.Indirect(v)

@@ -9,5 +9,5 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// Keys are all settings of a stack file.
+// Keys returns all settings of a stack file.
 func Keys() []spec.Key { return spec.KeysOf(reflect.TypeFor[File](), "") }

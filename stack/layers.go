@@ -41,7 +41,7 @@ func (ls layers) merged() spec.Node {
 	return node
 }
 
-// origin is where the node's setting of that path is written: "memory" may come from
+// origin returns where the node's setting of that path is written: "memory" may come from
 // "defaults.worker.memory".
 func (ls layers) origin(rel string) string {
 	for i := len(ls.all) - 1; i >= 0; i-- {

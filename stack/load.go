@@ -269,7 +269,7 @@ func generality(path string) int {
 	}
 }
 
-// origin is where in the file the value at the configuration's path is written.
+// origin returns where in the file the value at the configuration's path is written.
 func (e *expansion) origin(path string) string {
 	parts := check.Elements(path)
 	switch {

@@ -32,7 +32,7 @@ type place struct {
 	field *spec.Field
 }
 
-// places are all keys of a stack file that the types know.
+// places returns all keys of a stack file that the types know.
 func places(path string, node *yaml.Node, t reflect.Type) []place {
 	var found []place
 	switch {
@@ -159,7 +159,7 @@ func document(t *testing.T, text string) *yaml.Node {
 	return &doc
 }
 
-// configPlaces are the places below the project's keys; the keys themselves are places too.
+// configPlaces returns the places below the project's keys; the keys themselves are places too.
 func configPlaces(t *testing.T, doc *yaml.Node) []place {
 	t.Helper()
 	config := doc.Content[0].Content[1]

@@ -15,7 +15,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/stack"
 )
 
-// onBase is the base stack with text in place of one of its keys, or beside them.
+// onBase returns the base stack with text in place of one of its keys, or beside them.
 func onBase(t *testing.T, text string) string {
 	t.Helper()
 
@@ -93,10 +93,10 @@ func TestPlainCredentialsAreRefused(t *testing.T) {
 	}
 }
 
-// replaced is a text with another piece in it.
+// replaced returns a text with another piece in it.
 func replaced(text, old, piece string) string { return strings.ReplaceAll(text, old, piece) }
 
-// TestPlainCredentialsInKeysOfTheBase is apart, since the base stack has these keys.
+// TestPlainCredentialsInKeysOfTheBase stands apart, since the base stack has these keys.
 func TestPlainCredentialsInKeysOfTheBase(t *testing.T) {
 	t.Parallel()
 	const remove, kernel = "remove it, or give it where a secret can be written", "remove it, since whoever reads the node's command line reads it"

@@ -45,7 +45,7 @@ func (e *expansion) expandPool(name string, p Pool) {
 	}
 }
 
-// poolDefaults is what a node of the pool is by the pool and what is more general.
+// poolDefaults returns what a node of the pool is by the pool and what is more general.
 func (e *expansion) poolDefaults(specific ...layer) spec.Node {
 	all, role := e.general(specific)
 	all = append(all, roleLayer(e.file.Defaults, role))
@@ -81,7 +81,7 @@ const (
 	maxFirst = 1000000
 )
 
-// numbered is the name of a pool's node.
+// numbered returns the name of a pool's node.
 func numbered(prefix string, number int) string { return fmt.Sprintf("%s-%02d", prefix, number) }
 
 // addPooled adds a node of a pool, with its entry in nodes over it.
@@ -122,7 +122,7 @@ func (e *expansion) addMember(own, path, prefix string, p Pool, m Member) {
 // maxHostPart keeps numbers made of addresses short.
 const maxHostPart = 1 << 20
 
-// hostPart is the number of the node's first address within its network.
+// hostPart returns the number of the node's first address within its network.
 func hostPart(n spec.Node) (int, bool) {
 	_, network := spec.NamedNode{Node: n}.PrimaryNetwork()
 	all := network.Prefixes()
@@ -172,7 +172,7 @@ func (e *expansion) moved(path string, address, subnet *string, by int) *string 
 	return &text
 }
 
-// addrPlus is the address that many further on.
+// addrPlus returns the address that many further on.
 func addrPlus(a netip.Addr, by int) (netip.Addr, bool) {
 	bytes := a.AsSlice()
 	carry := uint64(by)

@@ -12,7 +12,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// fileRules are what only a stack file can get wrong: settings in a place where they cannot be.
+// fileRules returns what only a stack file can get wrong: settings in a place where they cannot be.
 func (e *expansion) fileRules() []spec.Problem {
 	var l check.List
 	d := e.file.Defaults

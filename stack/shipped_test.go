@@ -23,7 +23,7 @@ var shipped = map[string]string{
 	"cilium-argocd": "../examples/cilium-argocd/Pulumi.cilium-argocd.yaml",
 }
 
-// source is a stack file as Pulumi hands it to a program: JSON by key, secrets in the clear. What
+// source returns a stack file as Pulumi hands it to a program: JSON by key, secrets in the clear. What
 // stands as secure in the text is the secret itself.
 func source(t testing.TB, text string) stack.Source {
 	t.Helper()
@@ -69,7 +69,7 @@ func TestShippedStacksLoad(t *testing.T) {
 	}
 }
 
-// encoded is a value as JSON.
+// encoded returns a value as JSON.
 func encoded(t testing.TB, v any) string {
 	t.Helper()
 	text, err := json.Marshal(v)

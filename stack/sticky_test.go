@@ -96,7 +96,7 @@ func (f fleet) edit(r *rand.Rand) fleet {
 	return f
 }
 
-// byName are the nodes of a fleet; the order in which the file lists them is another each time.
+// byName returns the nodes of a fleet; the order in which the file lists them is another each time.
 func byName(t *testing.T, f fleet) map[string]spec.NamedNode {
 	t.Helper()
 	s := source(t, f.text())

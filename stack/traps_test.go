@@ -100,7 +100,7 @@ func TestShippedStacksAreWhatTheyWere(t *testing.T) {
 	}
 }
 
-// TestSmallStart is the counted example with one control plane and one worker.
+// TestSmallStart loads the counted example with one control plane and one worker.
 func TestSmallStart(t *testing.T) {
 	t.Parallel()
 	text := strings.NewReplacer("count: 3", "count: 1", "count: 2", "count: 1").Replace(read(t, shipped["cilium-argocd"]))

@@ -185,7 +185,7 @@ func (f *stackFile) noteLines(path string, node *yaml.Node, above int) {
 	}
 }
 
-// lineOf is the line of the path, or of the nearest block around it that is written.
+// lineOf returns the line of the path, or of the nearest block around it that is written.
 func (f *stackFile) lineOf(path string) int {
 	for ; path != ""; path = check.Parent(path) {
 		if w, ok := f.written[path]; ok {
@@ -291,7 +291,7 @@ func isSecure(node *yaml.Node) bool {
 		node.Content[0].Value == "secure" && node.Content[1].Kind == yaml.ScalarNode
 }
 
-// child is the value of a mapping's key, or nil.
+// child returns the value of a mapping's key, or nil.
 func child(node *yaml.Node, key string) *yaml.Node {
 	if node.Kind != yaml.MappingNode {
 		return nil

@@ -91,7 +91,7 @@ func (s *site) adopts() {
 	assert.True(t, s.status().Clusters[0].Healthy)
 }
 
-// bundleOf is the secrets bundle that a control plane's configuration holds, as "talosctl gen secrets
+// bundleOf returns the secrets bundle that a control plane's configuration holds, as "talosctl gen secrets
 // --from-controlplane-config" makes it.
 func bundleOf(t *testing.T, path string) string {
 	t.Helper()
@@ -113,7 +113,7 @@ type planned struct {
 	Changed []string // properties
 }
 
-// planned are the resources that a preview changes, by URN.
+// planned returns the resources that a preview changes, by URN.
 func (s *site) planned(stack, file string) map[string]planned {
 	s.t.Helper()
 	r := s.must("pulumi", "preview", "--stack", stack, "--config-file", file, "--json", "--non-interactive")

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// baselines are states of the dev stack that earlier versions of the program wrote (`make baseline`), oldest
+// baselines returns states of the dev stack that earlier versions of the program wrote (`make baseline`), oldest
 // first. The last one is of the newest version that is on users' machines.
 func baselines() []string {
 	return []string{"2026-11-21-dev"}

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// mounts are the UUIDs of the file system of that label that a VM used since a moment.
+// mounts returns the UUIDs of the file system of that label that a VM used since a moment.
 func (s *site) mounts(label string, since time.Time) []string {
 	s.t.Helper()
 	var found []string
@@ -68,7 +68,7 @@ func TestDataDisksOutliveTheirNode(t *testing.T) {
 	assert.Empty(t, s.status().VMs, "the disks go with the stack")
 }
 
-// urn is a resource's name in the state.
+// urn returns a resource's name in the state.
 func (r *running) urn(kind, name string) string {
 	r.t.Helper()
 	for _, line := range strings.Split(r.must("pulumi", "stack", "export", "--stack", r.stack).stdout, `"`) {

@@ -103,7 +103,7 @@ func (s *site) build(program string) string {
 	return out
 }
 
-// newcomersSite is a site for the project as it is in the repository; one test at a time uses it.
+// newcomersSite returns a site for the project as it is in the repository; one test at a time uses it.
 func newcomersSite(t *testing.T) *site {
 	t.Helper()
 
@@ -147,7 +147,7 @@ func (s *site) tail(name string) {
 	}
 }
 
-// command is a command in the lab.
+// command returns a command in the lab.
 func (s *site) command(command ...string) *exec.Cmd {
 	providers := s.providers
 	if providers == "" {

@@ -32,7 +32,7 @@ var (
 	}
 )
 
-// memory is an edit of one node's memory; before is what stands there.
+// memory returns an edit of one node's memory; before is what stands there.
 func memory(before, after string) []string {
 	if strings.HasPrefix(before, "ctrl") {
 		return []string{before, strings.TrimSuffix(before, "role") + "memory: " + after + ", role"}
@@ -41,7 +41,7 @@ func memory(before, after string) []string {
 	return []string{before, "memory: " + after + ", role"}
 }
 
-// creations are faults that meet a first up.
+// creations returns faults that meet a first up.
 func creations() []scenario {
 	return []scenario{
 		fullDatastore,
@@ -148,7 +148,7 @@ func creations() []scenario {
 	}
 }
 
-// edits are faults that meet an edit of a cluster of three.
+// edits returns faults that meet an edit of a cluster of three.
 func edits() []scenario {
 	return []scenario{
 		noReturnFromReboot,

@@ -47,7 +47,7 @@ type faulty struct {
 
 const faultStack = "fault"
 
-// newFaulty is a site with a stack of some of the nodes in testdata/faults.
+// newFaulty returns a site with a stack of some of the nodes in testdata/faults.
 func newFaulty(t *testing.T, nodes ...string) *faulty {
 	t.Helper()
 	s := newSite(t)
@@ -69,7 +69,7 @@ func newFaulty(t *testing.T, nodes ...string) *faulty {
 	}}
 }
 
-// file is the stack file with the edits so far, and more.
+// file returns the stack file with the edits so far, and more.
 func (f *faulty) file(more ...string) string {
 	f.t.Helper()
 
@@ -84,7 +84,7 @@ func (f *faulty) up(file string, options ...string) result {
 	}, options...)...)
 }
 
-// mustUp is an up that has to succeed and leave nothing to do.
+// mustUp runs an up that has to succeed and leave nothing to do.
 func (f *faulty) mustUp(options ...string) {
 	f.t.Helper()
 	r := f.up(f.file(), options...)
@@ -177,7 +177,7 @@ func (f *faulty) meets(sc scenario) time.Duration {
 	return time.Since(began)
 }
 
-// TestFaultsOfHosts is the short form: a datastore that is full at the first up, and a node that does
+// TestFaultsOfHosts runs the short form: a datastore that is full at the first up, and a node that does
 // not return from the reboot that an edit asks for.
 func TestFaultsOfHosts(t *testing.T) {
 	t.Parallel()

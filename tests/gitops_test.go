@@ -217,7 +217,7 @@ func (r *running) tellsOfAnotherHostKey() {
 	r.again()
 }
 
-// field is a part of an object, and of a secret what it stands for.
+// field returns a part of an object, and of a secret what it stands for.
 func (r *running) field(kind, namespace, name, path string) string {
 	r.t.Helper()
 
@@ -272,7 +272,7 @@ func (r *running) turnOff() []byte {
 	return content
 }
 
-// plainOutput is an output of the stack that is no secret.
+// plainOutput returns an output of the stack that is no secret.
 func (r *running) plainOutput(name string) string {
 	r.t.Helper()
 

@@ -45,7 +45,7 @@ func (r *repository) write(name, content string) {
 	require.NoError(r.t, os.WriteFile(filepath.Join(r.dir, name), []byte(content), 0o600))
 }
 
-// read is a file's content.
+// read returns a file's content.
 func (r *repository) read(name string) string {
 	r.t.Helper()
 	content, err := os.ReadFile(filepath.Join(r.dir, name))
@@ -77,7 +77,7 @@ type deployKey struct {
 	ReadOnly bool   `json:"read_only"`
 }
 
-// deployKeys are those of the repository.
+// deployKeys returns those of the repository.
 func (s *site) deployKeys() []deployKey {
 	s.t.Helper()
 
@@ -88,7 +88,7 @@ func (s *site) deployKeys() []deployKey {
 	return keys
 }
 
-// gitOpsFile is the stack file that follows the repository, with the keys of the site's git host.
+// gitOpsFile returns the stack file that follows the repository, with the keys of the site's git host.
 func (s *site) gitOpsFile(stack string) string {
 	s.t.Helper()
 
@@ -119,7 +119,7 @@ func edit(t *testing.T, file string, edits ...string) {
 	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 }
 
-// encrypted is a file for the holder of an age key, as the sops command makes it.
+// encrypted returns a file for the holder of an age key, as the sops command makes it.
 func (s *site) encrypted(plain, recipient string) string {
 	s.t.Helper()
 

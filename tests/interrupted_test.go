@@ -116,7 +116,7 @@ func (s *site) steps(started time.Time) int {
 	return len(slices.DeleteFunc(s.trace(started), func(e event) bool { return e.Start.Before(started) || e.Error != "" }))
 }
 
-// chosen are the steps at which to kill: all where there is time, or those that KILL_AT names, "3,17".
+// chosen returns the steps at which to kill: all where there is time, or those that KILL_AT names, "3,17".
 func (w way) chosen() []int {
 	if named := os.Getenv("KILL_AT"); named != "" {
 		var steps []int

@@ -63,7 +63,7 @@ func (s *site) interrupted(op string, times int, stack, file string) {
 	s.t.Logf("Ctrl-C, %d times, at %s:\n%s", times, op, out.String())
 }
 
-// offset is how long the site's trace is now.
+// offset returns how long the site's trace is now.
 func (s *site) offset() int64 {
 	s.t.Helper()
 	info, err := os.Stat(filepath.Join(s.dir, "trace.jsonl"))

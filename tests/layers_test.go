@@ -95,7 +95,7 @@ func list(t *testing.T, pattern, format string) map[string][]string {
 	return listIn(t, "..", pattern, format)
 }
 
-// listIn is list in another module.
+// listIn does what list does, in another module.
 func listIn(t *testing.T, dir, pattern, format string) map[string][]string {
 	t.Helper()
 

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// alone is the dev stack with one node and without GitOps, with further settings at its end.
+// alone returns the dev stack with one node and without GitOps, with further settings at its end.
 func (s *site) alone(more ...string) string {
 	s.t.Helper()
 
@@ -129,7 +129,7 @@ func TestEditedManifestsTakeEffect(t *testing.T) {
 	s.must("kubectl", "--kubeconfig", dev.kubeconfig, "get", "namespace", "app") // its manifest went earlier
 }
 
-// data is what a ConfigMap of the app holds.
+// data returns what a ConfigMap of the app holds.
 func (r *running) data(name string) map[string]string {
 	r.t.Helper()
 	var found struct {

@@ -16,7 +16,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// TestNewcomersFirstCommands is what `make up`, `make preview` and `make destroy` run: Pulumi builds
+// TestNewcomersFirstCommands runs what `make up`, `make preview` and `make destroy` run: Pulumi builds
 // the program itself, in the repository as it was cloned, and leaves nothing behind in it.
 func TestNewcomersFirstCommands(t *testing.T) {
 	s := newcomersSite(t)
@@ -53,7 +53,7 @@ func TestShippedStackFilesAreNobodysOwn(t *testing.T) {
 	}
 }
 
-// inRepository is what git finds changed in the repository.
+// inRepository returns what git finds changed in the repository.
 func (s *site) inRepository() string {
 	s.t.Helper()
 
@@ -65,7 +65,7 @@ func (s *site) inRepository() string {
 	return string(out)
 }
 
-// TestDevAndProdInOneSite is the newcomer's way on: both stacks come up from nothing in one site, are
+// TestDevAndProdInOneSite goes the newcomer's way on: both stacks come up from nothing in one site, are
 // left alone by a second preview and a refresh, do not disturb each other, and go again.
 func TestDevAndProdInOneSite(t *testing.T) {
 	t.Parallel()
@@ -268,7 +268,7 @@ func (r *running) keepsSecrets() {
 	}
 }
 
-// privateValues are the private keys of the stack's credentials.
+// privateValues returns the private keys of the stack's credentials.
 func (r *running) privateValues() map[string]string {
 	r.t.Helper()
 

@@ -38,7 +38,7 @@ func (r *running) onNode(address string, words ...string) {
 	assert.Contains(r.t, out.all(), "--- PASS: TestByHandInLab")
 }
 
-// TestByHandInLab is what [running.onNode] runs.
+// TestByHandInLab does what [running.onNode] runs.
 func TestByHandInLab(t *testing.T) {
 	words := strings.Fields(os.Getenv(byHandEnv))
 	if len(words) == 0 {

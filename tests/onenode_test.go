@@ -18,7 +18,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// alone are the edits that leave the small cluster one node.
+// alone returns the edits that leave the small cluster one node.
 func alone(edits ...string) []string {
 	return append([]string{
 		"    cp-2: {role: controlplane, vmId: 302, networks: {lan: {address: 10.30.0.2}}}\n", "",
@@ -93,7 +93,7 @@ func TestToolShowsAndHandsOutACluster(t *testing.T) {
 	assert.Equal(t, 2, again.code, "a file that is there is not written over")
 }
 
-// certificate is the administrator's in the kubeconfig.
+// certificate returns the administrator's in the kubeconfig.
 func (r *running) certificate() *x509.Certificate {
 	r.t.Helper()
 

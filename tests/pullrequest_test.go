@@ -32,7 +32,7 @@ func readPreviewJob(t *testing.T, root string) previewJob {
 	return workflow.Jobs["preview"]
 }
 
-// command is the job's command, with its variables, where nothing outside can be reached.
+// command returns the job's command, with its variables, where nothing outside can be reached.
 func (j previewJob) command(stack string) []string {
 	args := []string{
 		"env", "HTTPS_PROXY=http://127.0.0.1:9", "HTTP_PROXY=http://127.0.0.1:9", "STACK=" + stack,

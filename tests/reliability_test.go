@@ -44,7 +44,7 @@ func runFile(t *testing.T) string {
 // recordMu is held while a scenario is recorded.
 var recordMu sync.Mutex
 
-// place is where a recorded scenario stands among all.
+// place returns where a recorded scenario stands among all.
 func place(r recorded) int {
 	all := slices.Concat(creations(), edits())
 	at := slices.IndexFunc(all, func(sc scenario) bool { return sc.what == r.What && sc.doing == r.Doing })
@@ -116,7 +116,7 @@ Generated: ` + "`make reliability`" + ` runs the scenarios in ` + "`tests/faults
 |---|---|---|---|---|
 `
 
-// page is the reliability page of a run.
+// page returns the reliability page of a run.
 func page(run []recorded) string {
 	var b strings.Builder
 	b.WriteString(reliabilityHead)

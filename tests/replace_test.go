@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// urn is the URN of the resource of that name in a stack.
+// urn returns the URN of the resource of that name in a stack.
 func (s *site) urn(stack, name string) string {
 	s.t.Helper()
 

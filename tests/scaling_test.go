@@ -23,7 +23,7 @@ func nodeLine(name string) string {
 	return fmt.Sprintf("    %s: {role: %s, vmId: 30%s, networks: {lan: {address: 10.30.0.%s}}}\n", name, role, number, number)
 }
 
-// of is the small stack file with exactly those nodes.
+// of returns the small stack file with exactly those nodes.
 func (s *site) of(names []string, edits ...string) string {
 	s.t.Helper()
 

@@ -24,7 +24,7 @@ type shape struct {
 	Pending   int      // operations whose end nobody has noted
 }
 
-// shape is how the site and a stack stand now.
+// shape returns how the site and a stack stand now.
 func (s *site) shape(stack string) shape {
 	s.t.Helper()
 
@@ -77,7 +77,7 @@ func (s *site) shape(stack string) shape {
 	return found
 }
 
-// rows are the named fields of each object, one line an object.
+// rows returns the named fields of each object, one line an object.
 func rows(s *site, objects []map[string]any, fields ...string) []string {
 	lines := make([]string, 0, len(objects))
 	for _, o := range objects {

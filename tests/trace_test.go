@@ -30,7 +30,7 @@ type event struct {
 // product, and what is asserted of a living cluster is asserted of it.
 type trace []event
 
-// trace is what happened since a moment.
+// trace returns what happened since a moment.
 func (s *site) trace(since time.Time) trace {
 	s.t.Helper()
 
@@ -55,17 +55,17 @@ func parseTrace(t *testing.T, text string) trace {
 	return all
 }
 
-// since are the operations that ended after a moment: what was down before counts while it is.
+// since returns the operations that ended after a moment: what was down before counts while it is.
 func (t trace) since(moment time.Time) trace {
 	return slices.DeleteFunc(slices.Clone(t), func(e event) bool { return e.End.Before(moment) })
 }
 
-// of are the operations of some kinds.
+// of returns the operations of some kinds.
 func (t trace) of(ops ...string) trace {
 	return slices.DeleteFunc(slices.Clone(t), func(e event) bool { return !slices.Contains(ops, e.Op) })
 }
 
-// objects are whom the operations concern, in order, each once.
+// objects returns whom the operations concern, in order, each once.
 func (t trace) objects() []string {
 	var objects []string
 	for _, e := range t {
@@ -97,7 +97,7 @@ func (o outage) overlaps(other outage) bool {
 	return (other.to.IsZero() || o.from.Before(other.to)) && (o.to.IsZero() || other.from.Before(o.to))
 }
 
-// outages are the times in which nodes did not serve that had served before. A node that has left the
+// outages returns the times in which nodes did not serve that had served before. A node that has left the
 // cluster for good owes it nothing more.
 func (t trace) outages() []outage {
 	var found []outage
@@ -148,7 +148,7 @@ func (t trace) gateProblems(maxUnavailable int) []string {
 	return problems
 }
 
-// touched are the nodes that anything was done to, by address or VM, each with what.
+// touched returns the nodes that anything was done to, by address or VM, each with what.
 func (t trace) touched() map[string][]string {
 	touched := map[string][]string{}
 	for _, e := range t {

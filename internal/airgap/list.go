@@ -63,7 +63,7 @@ type Input struct {
 	ReadFile func(string) ([]byte, error)
 }
 
-// List is everything that is pulled, sorted, and notes on what cannot be known here.
+// List returns everything that is pulled, sorted, and notes on what cannot be known here.
 func List(ctx context.Context, in Input) (pulls []Pull, notes []string, err error) {
 	l := &lister{in: in, cfg: in.Config}
 	errs := errors.Join(l.boot(), l.nodes(), l.workloads(), l.charts(ctx))

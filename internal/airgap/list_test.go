@@ -65,7 +65,7 @@ func mirrors(c *spec.Config) {
 	}
 }
 
-// lines are "by from [outside]".
+// lines returns "by from [outside]".
 func lines(pulls []airgap.Pull) []string {
 	var all []string
 	for _, p := range pulls {

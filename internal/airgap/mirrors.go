@@ -10,7 +10,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// Mirrored is where nodes pull an image from: the first endpoint of its registry's mirror, else the
+// Mirrored returns where nodes pull an image from: the first endpoint of its registry's mirror, else the
 // registry itself.
 func Mirrored(registries map[string]spec.Registry, reference string) string {
 	host, rest := split(reference)
@@ -50,7 +50,7 @@ func split(reference string) (host, rest string) {
 	return "docker.io", reference
 }
 
-// hostOf is the host of a URL or an image reference.
+// hostOf returns the host of a URL or an image reference.
 func hostOf(name string) string {
 	if strings.Contains(name, "://") {
 		u, err := url.Parse(name)

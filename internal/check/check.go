@@ -151,5 +151,5 @@ func Join(path ...string) string {
 	return strings.Join(slices.DeleteFunc(slices.Clone(path), func(s string) bool { return s == "" }), ".")
 }
 
-// Index is the path of a list's element: Index("disks", 2) is "disks[2]".
+// Index returns the path of a list's element: Index("disks", 2) is "disks[2]".
 func Index(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i) }

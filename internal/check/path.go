@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Key is the path of a map's entry, in the form that `pulumi config set --path` takes:
+// Key returns the path of a map's entry, in the form that `pulumi config set --path` takes:
 // Key("registries", "docker.io") is `registries["docker.io"]`.
 func Key(path, key string) string {
 	if key != "" && strings.IndexFunc(key, notInName) < 0 {
@@ -33,7 +33,7 @@ func Elements(path string) []string {
 	return names
 }
 
-// Head is the path's first n elements: Head(`a["b.c"].d`, 2) is `a["b.c"]`.
+// Head returns the path's first n elements: Head(`a["b.c"].d`, 2) is `a["b.c"]`.
 func Head(path string, n int) string {
 	all := elements(path)
 	switch {
@@ -66,7 +66,7 @@ func elements(path string) []element {
 	return all
 }
 
-// first is the first element of a path, and how much of the path it takes.
+// first returns the first element of a path, and how much of the path it takes.
 func first(path string) (name string, length int) {
 	if quoted, err := strconv.QuotedPrefix(strings.TrimPrefix(path, "[")); err == nil && path[0] == '[' {
 		if name, err := strconv.Unquote(quoted); err == nil {

@@ -99,7 +99,7 @@ func Release(g spec.GitOps) string {
 	}
 }
 
-// fluxControllers are Flux's controllers and what the community chart calls them.
+// fluxControllers returns Flux's controllers and what the community chart calls them.
 func fluxControllers() map[string]string {
 	return map[string]string{
 		"source-controller":           "sourceController",

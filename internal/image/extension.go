@@ -17,7 +17,7 @@ import (
 // owner of the official extensions.
 const owner = "siderolabs/"
 
-// Extension is the official name of an extension given in full ("siderolabs/lldpd") or short
+// Extension returns the official name of an extension given in full ("siderolabs/lldpd") or short
 // ("lldpd", "lldp"), checked against what that Talos version has.
 func Extension(name, talosVersion string) (string, error) {
 	known, ok := versions.Extensions(talosVersion)

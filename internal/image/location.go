@@ -17,7 +17,7 @@ const DefaultFactory = "https://factory.talos.dev"
 // ISO reports whether VMs boot the image from a CD; otherwise the disk image is imported.
 func ISO(img spec.Image) bool { return spec.Value(img.Boot) == "iso" }
 
-// Format is the suffix of the boot file at the factory: "iso", "raw.zst", "raw.gz" or "qcow2".
+// Format returns the suffix of the boot file at the factory: "iso", "raw.zst", "raw.gz" or "qcow2".
 func Format(img spec.Image) string {
 	if ISO(img) {
 		return "iso"
@@ -26,14 +26,14 @@ func Format(img spec.Image) string {
 	return spec.Value(img.DiskFormat)
 }
 
-// Decompression is how Proxmox unpacks the downloaded file: "gz", "zst", or "" when it is not packed.
+// Decompression returns how Proxmox unpacks the downloaded file: "gz", "zst", or "" when it is not packed.
 func Decompression(img spec.Image) string {
 	_, packing, _ := strings.Cut(Format(img), ".")
 
 	return packing
 }
 
-// DownloadURL is where the boot file is: at the factory, or behind the mirror that puts the factory's
+// DownloadURL returns where the boot file is: at the factory, or behind the mirror that puts the factory's
 // host into the path.
 func DownloadURL(img spec.Image, schematicID, talosVersion string) string {
 	base := strings.TrimSuffix(spec.Value(img.FactoryURL), "/")
@@ -48,7 +48,7 @@ func DownloadURL(img spec.Image, schematicID, talosVersion string) string {
 	return fmt.Sprintf("%s/image/%s/%s/%s.%s", base, schematicID, talosVersion, stem(img), Format(img))
 }
 
-// stem is the factory's name for platform, architecture and secure boot.
+// stem returns the factory's name for platform, architecture and secure boot.
 func stem(img spec.Image) string {
 	name := spec.Value(img.Platform) + "-" + spec.Value(img.Arch)
 	if spec.Value(img.SecureBoot) {
@@ -58,7 +58,7 @@ func stem(img spec.Image) string {
 	return name
 }
 
-// Installer is the container image that installs and upgrades to this schematic and version. A plain
+// Installer returns the container image that installs and upgrades to this schematic and version. A plain
 // installer would lose the extensions.
 func Installer(img spec.Image, schematicID, talosVersion string) string {
 	registry := Registry(img)
@@ -73,7 +73,7 @@ func Installer(img spec.Image, schematicID, talosVersion string) string {
 	return fmt.Sprintf("%s/%s/%s:%s", registry, name, schematicID, talosVersion)
 }
 
-// Registry is the factory's host as a container registry.
+// Registry returns the factory's host as a container registry.
 func Registry(img spec.Image) string {
 	factory := spec.Value(img.FactoryURL)
 	if u, err := url.Parse(factory); err == nil && u.Host != "" {
@@ -83,7 +83,7 @@ func Registry(img spec.Image) string {
 	return strings.TrimSuffix(factory, "/")
 }
 
-// FileName is the boot file's name on a Proxmox datastore. It says everything that decides the
+// FileName returns the boot file's name on a Proxmox datastore. It says everything that decides the
 // content, so that a file is never overwritten and several versions and variants stand side by
 // side; clusters and variants do not share files, so that the end of one takes nothing from another. Proxmox
 // takes no other endings than .iso and .img there, a disk image in qcow2 form included.
@@ -101,7 +101,7 @@ func FileName(cluster, variant, schematicID, talosVersion string, img spec.Image
 	return strings.Join(parts, "-") + ".img"
 }
 
-// shortID is enough of a schematic's id to tell it from others.
+// shortID returns enough of a schematic's id to tell it from others.
 func shortID(id string) string { return id[:min(len(id), 12)] }
 
 // Checksum splits "sha256:<hex>" into algorithm and value; both are empty when none is given.

@@ -80,7 +80,7 @@ func kubernetesWith(objects ...runtime.Object) *anyObjects {
 	return a
 }
 
-// get is an object, nil when there is none.
+// get returns an object, nil when there is none.
 func (a *anyObjects) get(t *testing.T, resource schema.GroupVersionResource, namespace, name string) *unstructured.Unstructured {
 	t.Helper()
 	o, err := a.api.Resource(resource).Namespace(namespace).Get(context.Background(), name, metav1.GetOptions{})
@@ -94,7 +94,7 @@ func (a *anyObjects) get(t *testing.T, resource schema.GroupVersionResource, nam
 
 var configMaps = corev1.SchemeGroupVersion.WithResource("configmaps")
 
-// configMap is one that somebody wrote.
+// configMap returns one that somebody wrote.
 func configMap(name, manager string, finalizers ...string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},

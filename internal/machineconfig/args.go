@@ -16,7 +16,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// args are a component's flags in the form Talos takes. The machinery writes an empty text as null, which Talos
+// args returns a component's flags in the form Talos takes. The machinery writes an empty text as null, which Talos
 // before 1.13 reads as the empty text that it is.
 func args(flags map[string]string) meta.Args {
 	if len(flags) == 0 {

@@ -52,7 +52,7 @@ func (r *builder) base() (*v1alpha1.Config, error) {
 	return base, nil
 }
 
-// options are the settings that the machinery's generator takes.
+// options returns the settings that the machinery's generator takes.
 func (r *builder) options() []generate.Option {
 	prism := 0
 	if k := spec.Value(r.cfg.Talos.KubePrism); spec.Value(k.Enabled) {
@@ -71,7 +71,7 @@ func (r *builder) options() []generate.Option {
 	}
 }
 
-// cniName is Talos's word for the pod network: everything but its own flannel is none, and comes
+// cniName returns Talos's word for the pod network: everything but its own flannel is none, and comes
 // with the manifests.
 func cniName(cfg spec.Config) string {
 	if spec.Value(cfg.CNI.Name) == "flannel" {

@@ -12,7 +12,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// large is a cluster of three control planes and that many workers.
+// large returns a cluster of three control planes and that many workers.
 func large(workers int) machineconfig.Input {
 	return input(cluster("v1.12.4", "v1.35.0", func(c *spec.Config) {
 		c.Nodes = c.Nodes[:3]

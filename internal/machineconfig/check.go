@@ -37,7 +37,7 @@ func Check(in Input, l *check.List) {
 	found.report(l)
 }
 
-// CheckPatches is Check for patches alone, at the nodes that show what is wrong with each: the first of each role, and those with
+// CheckPatches checks patches alone, at the nodes that show what is wrong with each: the first of each role, and those with
 // patches of their own. It is for configurations with other problems, of which it says nothing.
 func CheckPatches(in Input, l *check.List) {
 	bundle, err := ThrowAwaySecrets()
@@ -125,7 +125,7 @@ func (in Input) checkPatch(s source, provider config.Provider) (config.Provider,
 	return p.apply(provider)
 }
 
-// ThrowAwaySecrets are for renders that never reach a node: checks and lists. They are quick to
+// ThrowAwaySecrets returns secrets for renders that never reach a node: checks and lists. They are quick to
 // make: what only has to be there is shared, and the key of the
 // service accounts is an elliptic one.
 func ThrowAwaySecrets() (*secrets.Bundle, error) {
@@ -194,7 +194,7 @@ func (f findings) report(l *check.List) {
 	}
 }
 
-// names is " (node cp-1)", or the first few of many nodes.
+// names returns " (node cp-1)", or the first few of many nodes.
 func names(nodes []string) string {
 	switch {
 	case len(nodes) == 1:
@@ -212,10 +212,10 @@ type fieldError struct {
 	err  error
 }
 
-// Error is "path: problem".
+// Error returns "path: problem".
 func (e *fieldError) Error() string { return e.path + ": " + e.err.Error() }
 
-// Unwrap is the problem itself.
+// Unwrap returns the problem itself.
 func (e *fieldError) Unwrap() error { return e.err }
 
 // at says which setting a problem is about.

@@ -15,10 +15,10 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// inline is a patch written in place.
+// inline returns a patch written in place.
 func inline(text string) []spec.Patch { return []spec.Patch{{Inline: spec.Ptr(spec.Text(text))}} }
 
-// problems are what the check says, one a line.
+// problems returns what the check says, one a line.
 func problems(in machineconfig.Input) string {
 	var l check.List
 	machineconfig.Check(in, &l)

@@ -16,7 +16,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// fixedSecrets are the same in every run, so that renders can be compared byte for byte. They are no
+// fixedSecrets returns the same in every run, so that renders can be compared byte for byte. They are no
 // real certificates: configurations only carry them.
 func fixedSecrets() *secrets.Bundle {
 	pair := func(name string) *x509.PEMEncodedCertificateAndKey {
@@ -35,7 +35,7 @@ func fixedSecrets() *secrets.Bundle {
 	}
 }
 
-// node is a node with one network.
+// node returns a node with one network.
 func node(name string, role spec.Role, address string) spec.NamedNode {
 	return spec.NamedNode{Name: name, Node: spec.Node{
 		Role: spec.Ptr(role),
@@ -46,7 +46,7 @@ func node(name string, role spec.Role, address string) spec.NamedNode {
 	}}
 }
 
-// cluster is three control planes and a worker of that Talos version, complete.
+// cluster returns three control planes and a worker of that Talos version, complete.
 func cluster(talos, kubernetes string, change ...func(*spec.Config)) spec.Config {
 	cfg := spec.Config{
 		Cluster: spec.Cluster{

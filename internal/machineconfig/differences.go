@@ -21,7 +21,7 @@ import (
 // hidden stands for values that are not shown.
 const hidden = "(not shown)"
 
-// Differences are what differs between two machine configurations, one line for each setting with its
+// Differences returns what differs between two machine configurations, one line for each setting with its
 // path: what was applied, and what a node has. Values that are secret, or may be, are not shown.
 func Differences(applied, has []byte) ([]string, error) {
 	a, aShown, err := settings(applied)
@@ -57,7 +57,7 @@ func Differences(applied, has []byte) ([]string, error) {
 	return found, nil
 }
 
-// settings are a configuration's values by path, as they are and as they may be shown.
+// settings returns a configuration's values by path, as they are and as they may be shown.
 func settings(data []byte) (values, shown map[string]string, err error) {
 	provider, err := configloader.NewFromBytes(data)
 	if err != nil {
@@ -78,7 +78,7 @@ func settings(data []byte) (values, shown map[string]string, err error) {
 	return values, shown, nil
 }
 
-// flat are all values of a configuration's documents by path.
+// flat returns all values of a configuration's documents by path.
 func flat(provider config.Provider) (map[string]string, error) {
 	data, err := provider.EncodeBytes(encoder.WithComments(encoder.CommentsDisabled))
 	if err != nil {

@@ -79,7 +79,7 @@ func (r *builder) addUserVolume(name string, d spec.DataDisk) error {
 	return nil
 }
 
-// userVolumeName is "data" for /var/mnt/data, and empty for any other place.
+// userVolumeName returns "data" for /var/mnt/data, and empty for any other place.
 func userVolumeName(path string) string {
 	name, ok := strings.CutPrefix(path, userVolumeRoot)
 	if !ok || strings.Contains(name, "/") {

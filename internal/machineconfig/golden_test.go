@@ -46,7 +46,7 @@ func nodePatch(c versions.Contract) func(path string) ([]byte, error) {
 	}
 }
 
-// goldenInput is the input of a golden file.
+// goldenInput returns the input of a golden file.
 func goldenInput(t *testing.T, talos, kubernetes string, all bool) machineconfig.Input {
 	t.Helper()
 	if !all {

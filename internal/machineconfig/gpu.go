@@ -19,7 +19,7 @@ type gpuBundle struct {
 	taint string
 }
 
-// gpuBundles are the vendors' bundles. The runtime class comes with the day-0 manifests.
+// gpuBundles returns the vendors' bundles. The runtime class comes with the day-0 manifests.
 func gpuBundles(vendor string) (gpuBundle, bool) {
 	switch vendor {
 	case "nvidia":

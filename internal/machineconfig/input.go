@@ -31,7 +31,7 @@ type Manifest struct {
 	Contents string
 }
 
-// contract is the pinned contract, else the Talos version's own.
+// contract returns the pinned contract, else the Talos version's own.
 func (in Input) contract() (versions.Contract, error) {
 	if in.Config.Talos.Contract != nil {
 		return versions.ParseContract(*in.Config.Talos.Contract)
@@ -44,7 +44,7 @@ func (in Input) contract() (versions.Contract, error) {
 	return talos.Contract(), nil
 }
 
-// installer is the node's installer image.
+// installer returns the node's installer image.
 func (in Input) installer(node string) string {
 	if image := in.Installer[node]; image != "" {
 		return image

@@ -97,7 +97,7 @@ func (r *builder) addAPIServer() error {
 	return nil
 }
 
-// oidcArgs are the API server's flags for OpenID Connect.
+// oidcArgs returns the API server's flags for OpenID Connect.
 func oidcArgs(o *spec.OIDC) map[string]string {
 	if o == nil {
 		return nil
@@ -139,7 +139,7 @@ func CoreDNSReplaced(dns spec.CoreDNS) bool {
 	return !spec.Value(dns.Disabled) && (dns.Corefile != nil || spec.Value(dns.Replicas) != 2)
 }
 
-// environment is a component's environment in the form Talos takes.
+// environment returns a component's environment in the form Talos takes.
 func environment(env map[string]spec.Text) v1alpha1.Env {
 	if len(env) == 0 {
 		return nil

@@ -27,7 +27,7 @@ type route struct {
 	metric      int
 }
 
-// routesOf are the device's routes: default routes only where a gateway is given.
+// routesOf returns the device's routes: default routes only where a gateway is given.
 func routesOf(d spec.Device) ([]route, error) {
 	var routes []route
 	for _, gateway := range []*string{d.Gateway, d.Gateway6} {
@@ -57,7 +57,7 @@ func routesOf(d spec.Device) ([]route, error) {
 	return routes, nil
 }
 
-// macOf is the device's MAC address in the form that Talos compares.
+// macOf returns the device's MAC address in the form that Talos compares.
 func macOf(d spec.Device) (string, error) {
 	if d.MAC == nil {
 		return "", errors.New("the device has no MAC address")
@@ -70,7 +70,7 @@ func macOf(d spec.Device) (string, error) {
 	return mac.String(), nil
 }
 
-// mtuOf is the device's MTU, 0 where the card says it.
+// mtuOf returns the device's MTU, 0 where the card says it.
 func mtuOf(d spec.Device) int {
 	if d.MTU != nil && *d.MTU != inheritMTU {
 		return *d.MTU
@@ -79,7 +79,7 @@ func mtuOf(d spec.Device) int {
 	return 0
 }
 
-// vipDevice is the link that carries the VIP; empty on workers and without a VIP.
+// vipDevice returns the link that carries the VIP; empty on workers and without a VIP.
 func (r *builder) vipDevice() (string, error) {
 	if r.cfg.Cluster.VIP == nil || !r.node.IsControlPlane() {
 		return "", nil
@@ -164,5 +164,5 @@ func legacyDevice(d spec.Device) (*v1alpha1.Device, error) {
 	return device, nil
 }
 
-// sortedKeys are a map's keys in order.
+// sortedKeys returns a map's keys in order.
 func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }

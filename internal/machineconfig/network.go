@@ -69,7 +69,7 @@ func (r *builder) addNetwork() error {
 	return nil
 }
 
-// linkName is the name that the documents give to a device: Proxmox's own.
+// linkName returns the name that the documents give to a device: Proxmox's own.
 func linkName(d spec.Device) string { return fmt.Sprintf("net%d", d.Index) }
 
 // addLink names the device by its MAC address, whatever the kernel calls it, and configures it.

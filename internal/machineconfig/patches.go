@@ -32,7 +32,7 @@ type source struct {
 	spec.Patch
 }
 
-// sourcesOf are the patches of a node in the order they are applied: all nodes', the role's, the
+// sourcesOf returns the patches of a node in the order they are applied: all nodes', the role's, the
 // node's own.
 func (in Input) sourcesOf(name string) []source {
 	node, _ := in.Config.Node(name)

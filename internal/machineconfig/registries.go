@@ -103,7 +103,7 @@ func hasCredentials(r spec.Registry) bool {
 	return r.Username != nil || r.Password != nil || r.Token != nil
 }
 
-// truth is nil unless b is true, so that defaults are not written out.
+// truth returns nil unless b is true, so that defaults are not written out.
 func truth(b *bool) *bool {
 	if !spec.Value(b) {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// apiServerSANs are the names in the Kubernetes API's certificate: VIP, endpoint, every node's
+// apiServerSANs returns the names in the Kubernetes API's certificate: VIP, endpoint, every node's
 // addresses and name, and what the cluster adds.
 func (r *builder) apiServerSANs() []string {
 	sans := r.sharedSANs()
@@ -20,7 +20,7 @@ func (r *builder) apiServerSANs() []string {
 	return unique(append(sans, r.cfg.Cluster.CertSANs...))
 }
 
-// talosSANs are the names in the node's Talos certificate. Clients reach workers through control
+// talosSANs returns the names in the node's Talos certificate. Clients reach workers through control
 // planes, so that a worker vouches for itself only; a new node then leaves other workers' alone.
 func (r *builder) talosSANs() []string {
 	if r.node.IsControlPlane() {
@@ -30,7 +30,7 @@ func (r *builder) talosSANs() []string {
 	return unique(append(nodeSANs(r.node), r.cfg.Cluster.CertSANs...))
 }
 
-// sharedSANs are the VIP, the endpoint's host and the name of the Gateway in front of the API.
+// sharedSANs returns the VIP, the endpoint's host and the name of the Gateway in front of the API.
 func (r *builder) sharedSANs() []string {
 	var sans []string
 	if vip := spec.Value(r.cfg.Cluster.VIP); vip != "" {
@@ -46,7 +46,7 @@ func (r *builder) sharedSANs() []string {
 	return sans
 }
 
-// nodeSANs are the node's addresses and its name.
+// nodeSANs returns the node's addresses and its name.
 func nodeSANs(n spec.NamedNode) []string {
 	var sans []string
 	for _, address := range n.Addresses() {
@@ -56,7 +56,7 @@ func nodeSANs(n spec.NamedNode) []string {
 	return append(sans, hostname(n))
 }
 
-// hostname is the node's name in Talos and Kubernetes.
+// hostname returns the node's name in Talos and Kubernetes.
 func hostname(n spec.NamedNode) string { return spec.Value(n.Hostname) }
 
 // unique drops repetitions and keeps the order.

@@ -18,14 +18,14 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// rendered is a node's configuration as Talos reads it.
+// rendered returns a node's configuration as Talos reads it.
 func rendered(t *testing.T, node string, change ...func(*spec.Config)) config.Provider {
 	t.Helper()
 
 	return renderedAs(t, "v1.12.4", node, change...)
 }
 
-// renderedAs is a node's configuration of that Talos version.
+// renderedAs returns a node's configuration of that Talos version.
 func renderedAs(t *testing.T, talos, node string, change ...func(*spec.Config)) config.Provider {
 	t.Helper()
 	in := input(cluster(talos, "v1.33.0", change...))

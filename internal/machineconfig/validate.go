@@ -27,24 +27,24 @@ const machineDocument = "machine configuration"
 // mode is how the node comes to Talos, which decides what its configuration must say.
 type mode struct{ install bool }
 
-// String is the name that Talos's messages use.
+// String returns the name that Talos's messages use.
 func (m mode) String() string { return "cloud" }
 
-// RequiresInstall is true where an ISO installs Talos on a blank disk. Talos itself demands no
+// RequiresInstall reports whether an ISO installs Talos on a blank disk. Talos itself demands no
 // install section on the nocloud platform, and would wait for ever without one.
 func (m mode) RequiresInstall() bool { return m.install }
 
-// InContainer is false: nodes are virtual machines.
+// InContainer reports false: nodes are virtual machines.
 func (m mode) InContainer() bool { return false }
 
-// modeOf is the mode of a node.
+// modeOf returns the mode of a node.
 func modeOf(cfg spec.Config, node spec.NamedNode) mode {
 	image := cfg.Image(node)
 
 	return mode{install: spec.Value(image.Boot) == "iso" || spec.Value(image.Platform) == "metal"}
 }
 
-// refusals are what Talos itself, and we for it, find wrong with a node's configuration; each names
+// refusals returns what Talos itself, and we for it, find wrong with a node's configuration; each names
 // the document.
 func refusals(cfg spec.Config, node spec.NamedNode, provider config.Provider) []string {
 	var found []string
@@ -93,7 +93,7 @@ func refusals(cfg spec.Config, node spec.NamedNode, provider config.Provider) []
 	return found
 }
 
-// documentName is "LinkConfig net0", or the kind alone.
+// documentName returns "LinkConfig net0", or the kind alone.
 func documentName(doc document.Document) string {
 	if named, ok := doc.(document.NamedDocument); ok && named.Name() != "" {
 		return doc.Kind() + " " + named.Name()
@@ -160,7 +160,7 @@ func unencrypted(provider config.Provider, main *v1alpha1.Config) []string {
 	return nil
 }
 
-// nodeType is the node's role in Talos's words.
+// nodeType returns the node's role in Talos's words.
 func nodeType(node spec.NamedNode) string {
 	if node.IsControlPlane() {
 		return "controlplane"

@@ -46,7 +46,7 @@ func (r *builder) addVolumes() error {
 	return nil
 }
 
-// volume is the document of a system volume.
+// volume returns the document of a system volume.
 func volume(name string) *block.VolumeConfigV1Alpha1 {
 	doc := block.NewVolumeConfigV1Alpha1()
 	doc.MetaName = name

@@ -13,7 +13,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// announcements are Cilium's address pools, and how it announces their addresses.
+// announcements returns Cilium's address pools, and how it announces their addresses.
 func announcements(cfg spec.Config, settings spec.Cilium) string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(settings.Pools)) {
@@ -29,7 +29,7 @@ func announcements(cfg spec.Config, settings spec.Cilium) string {
 	return b.String()
 }
 
-// pool is an address pool.
+// pool returns an address pool.
 func pool(cfg spec.Config, name string, p spec.CiliumPool) string {
 	block := object{}
 	if p.CIDR != nil {
@@ -149,7 +149,7 @@ func defaultDeny(cfg spec.Config) string {
 	})
 }
 
-// texts is a list in an object.
+// texts returns a list in an object.
 func texts(values []string) list {
 	all := list{}
 	for _, v := range values {

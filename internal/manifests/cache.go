@@ -43,7 +43,7 @@ type Cache struct {
 	Lock Lock
 }
 
-// ProjectCache is the cache of the project in a directory. fetch gets what is not there; nil where the
+// ProjectCache returns the cache of the project in a directory. fetch gets what is not there; nil where the
 // network must not be used.
 func ProjectCache(project string, fetch func(context.Context, spec.Chart) ([]byte, error)) Cache {
 	dir := os.Getenv(CacheDirEnv)
@@ -57,7 +57,7 @@ func ProjectCache(project string, fetch func(context.Context, spec.Chart) ([]byt
 	return Cache{Dir: dir, ProjectDir: project, Fetch: fetch, Lock: projectLock(project)}
 }
 
-// Reference is the path of a chart for Helm, loaded and checked as [Cache.Load] does: relative to the
+// Reference returns the path of a chart for Helm, loaded and checked as [Cache.Load] does: relative to the
 // project where it is inside, so that it is the same on every machine.
 func (c Cache) Reference(ctx context.Context, ch spec.Chart) (string, error) {
 	if _, err := c.Load(ctx, ch); err != nil {
@@ -101,7 +101,7 @@ func (c Cache) Load(ctx context.Context, ch spec.Chart) (*chart.Chart, error) {
 	return loaded, versionFits(loaded, ch)
 }
 
-// Digest is the digest of the archive that the cache holds, "sha256:…".
+// Digest returns the digest of the archive that the cache holds, "sha256:…".
 func (c Cache) Digest(ch spec.Chart) (string, error) {
 	archive, err := os.ReadFile(c.Path(ch))
 	if err != nil {
@@ -111,7 +111,7 @@ func (c Cache) Digest(ch spec.Chart) (string, error) {
 	return digestOf(archive), nil
 }
 
-// Path is where the chart's archive is kept; the repository is part of the name, since two may have
+// Path returns where the chart's archive is kept; the repository is part of the name, since two may have
 // charts of the same name and version.
 func (c Cache) Path(ch spec.Chart) string {
 	sum := sha256.Sum256([]byte(strings.TrimRight(spec.Value(ch.Repository), "/")))
@@ -119,7 +119,7 @@ func (c Cache) Path(ch spec.Chart) string {
 	return filepath.Join(c.Dir, fmt.Sprintf("%s-%s-%x.tgz", spec.Value(ch.Name), spec.Value(ch.Version), sum[:4]))
 }
 
-// archive is the chart's archive, checked.
+// archive returns the chart's archive, checked.
 func (c Cache) archive(ctx context.Context, ch spec.Chart) ([]byte, error) {
 	archive, err := os.ReadFile(c.Path(ch))
 	if err == nil {
@@ -164,7 +164,7 @@ func (c Cache) store(ch spec.Chart, archive []byte) error {
 	return nil
 }
 
-// localPath is the chart's path where its repository is one.
+// localPath returns the chart's path where its repository is one.
 func (c Cache) localPath(ch spec.Chart) (string, bool) {
 	repository := spec.Value(ch.Repository)
 	if strings.Contains(repository, "://") {
@@ -198,7 +198,7 @@ func complete(ch spec.Chart) error {
 	return nil
 }
 
-// describe is "chart cilium 1.18.4 (sha256:…) of https://helm.cilium.io", without credentials.
+// describe returns "chart cilium 1.18.4 (sha256:…) of https://helm.cilium.io", without credentials.
 func describe(ch spec.Chart) string {
 	digest := ""
 	if ch.Digest != nil {
@@ -221,7 +221,7 @@ func redact(text string) string {
 	return u.String()
 }
 
-// digestOf is "sha256:…".
+// digestOf returns "sha256:…".
 func digestOf(archive []byte) string {
 	sum := sha256.Sum256(archive)
 

@@ -40,7 +40,7 @@ func archive(t *testing.T) []byte {
 	return raw
 }
 
-// digest is "sha256:…".
+// digest returns "sha256:…".
 func digest(raw []byte) string {
 	sum := sha256.Sum256(raw)
 

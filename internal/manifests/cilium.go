@@ -22,7 +22,7 @@ const (
 	ciliumNamespace = "kube-system"
 )
 
-// CiliumChart is the chart that the cluster's Cilium comes from: the stack's, with defaults.
+// CiliumChart returns the chart that the cluster's Cilium comes from: the stack's, with defaults.
 func CiliumChart(cfg spec.Config) spec.Chart {
 	ch := spec.Value(cfg.CNI.Cilium).Chart
 	if ch.Repository == nil {
@@ -38,7 +38,7 @@ func CiliumChart(cfg spec.Config) spec.Chart {
 	return ch
 }
 
-// cilium is the pod network: the chart or the Job that installs it, and the objects that say what it
+// cilium returns the pod network: the chart or the Job that installs it, and the objects that say what it
 // announces and allows.
 func (in Input) cilium(ctx context.Context) ([]part, error) {
 	settings := spec.Value(in.Config.CNI.Cilium)
@@ -84,7 +84,7 @@ func (in Input) ciliumChart(ctx context.Context, values object) (string, error) 
 	return render(loaded, in.ciliumRelease(values))
 }
 
-// ciliumRelease is how the chart is rendered.
+// ciliumRelease returns how the chart is rendered.
 func (in Input) ciliumRelease(values object) Release {
 	return Release{
 		Name: "cilium", Namespace: ciliumNamespace, Kubernetes: spec.Value(in.Config.Kubernetes.Version), Values: values,
@@ -93,7 +93,7 @@ func (in Input) ciliumRelease(values object) Release {
 	}
 }
 
-// CiliumJobImages are the images of what the install Job installs; none where there is no such Job.
+// CiliumJobImages returns the images of what the install Job installs; none where there is no such Job.
 func (in Input) CiliumJobImages(ctx context.Context) ([]string, error) {
 	settings := spec.Value(in.Config.CNI.Cilium)
 	if !in.Config.UsesCilium() || spec.Value(settings.Install) != "job" {
@@ -115,7 +115,7 @@ func (in Input) CiliumJobImages(ctx context.Context) ([]string, error) {
 	return Images(text)
 }
 
-// ciliumValues are the values that Talos needs, what the settings turn on, and the user's over both.
+// ciliumValues returns the values that Talos needs, what the settings turn on, and the user's over both.
 func (in Input) ciliumValues(settings spec.Cilium) (object, error) {
 	values := talosValues()
 	if spec.Value(settings.KubeProxyReplacement) {
@@ -177,7 +177,7 @@ func (in Input) families(values object) {
 	}
 }
 
-// apiServer is where Cilium reaches the Kubernetes API while it provides the services itself: the
+// apiServer returns where Cilium reaches the Kubernetes API while it provides the services itself: the
 // load balancer on every node, else the endpoint.
 func (in Input) apiServer() (host string, port int) {
 	prism := spec.Value(in.Config.Talos.KubePrism)
@@ -188,7 +188,7 @@ func (in Input) apiServer() (host string, port int) {
 	return splitEndpoint(in.Config.Endpoint())
 }
 
-// talosValues are what Cilium needs on Talos: no right to load kernel modules, cgroups where Talos
+// talosValues returns what Cilium needs on Talos: no right to load kernel modules, cgroups where Talos
 // mounts them, and addresses from the cluster's pod networks.
 func talosValues() object {
 	return object{
@@ -207,5 +207,5 @@ func talosValues() object {
 	}
 }
 
-// base64Of is what the chart takes certificates as.
+// base64Of returns what the chart takes certificates as.
 func base64Of(pem string) string { return base64.StdEncoding.EncodeToString([]byte(pem)) }

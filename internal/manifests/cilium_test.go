@@ -25,7 +25,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// documents are the objects in a manifest.
+// documents returns the objects in a manifest.
 func documents(t *testing.T, text string) []map[string]any {
 	t.Helper()
 	var all []map[string]any
@@ -40,7 +40,7 @@ func documents(t *testing.T, text string) []map[string]any {
 	return all
 }
 
-// find is the object of that kind and name.
+// find returns the object of that kind and name.
 func find(t *testing.T, all []map[string]any, kind, name string) map[string]any {
 	t.Helper()
 	for _, o := range all {
@@ -54,7 +54,7 @@ func find(t *testing.T, all []map[string]any, kind, name string) map[string]any 
 	return nil
 }
 
-// at is what stands at a path of keys.
+// at returns what stands at a path of keys.
 func at(o any, path ...string) any {
 	for _, key := range path {
 		m, _ := o.(map[string]any)
@@ -171,7 +171,7 @@ func TestCiliumObjectsFitTheChartsDefinitions(t *testing.T) {
 		"gateway.networking.k8s.io_gatewayclasses.yaml", urls[0])
 }
 
-// ciliumDefinitions are the validators of Cilium's kinds, by "version/Kind".
+// ciliumDefinitions returns the validators of Cilium's kinds, by "version/Kind".
 func ciliumDefinitions(t *testing.T) map[string]func(map[string]any) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(ciliumDir(t), "pkg/k8s/apis/cilium.io/client/crds/*/*.yaml"))

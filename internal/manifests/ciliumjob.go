@@ -80,7 +80,7 @@ func ciliumJob(cfg spec.Config, settings spec.Cilium, values object) string {
 // jobAgainAnnotation has the value of cluster.RerunAnnotation, whose package needs a Kubernetes client.
 const jobAgainAnnotation = "talos-proxmox.dev/again"
 
-// ciliumCommand is what the CLI is told. Of an OCI repository it wants the chart's own name too.
+// ciliumCommand returns what the CLI is told. Of an OCI repository it wants the chart's own name too.
 func ciliumCommand(cfg spec.Config, verb string) list {
 	chart := CiliumChart(cfg)
 	args := list{
@@ -98,7 +98,7 @@ func ciliumCommand(cfg spec.Config, verb string) list {
 	return args
 }
 
-// splitEndpoint is the host and the port of the Kubernetes API.
+// splitEndpoint returns the host and the port of the Kubernetes API.
 func splitEndpoint(endpoint string) (host string, port int) {
 	u, err := url.Parse(endpoint)
 	if err != nil {

@@ -106,7 +106,7 @@ func dayZero(t *testing.T, in manifests.Input) []machineconfig.Manifest {
 	return all
 }
 
-// names are the manifests' names, in order.
+// names returns the manifests' names, in order.
 func names(all []machineconfig.Manifest) []string {
 	list := []string{}
 	for _, m := range all {

@@ -42,7 +42,7 @@ func (in Input) coreDNS(context.Context) ([]part, error) {
 	return []part{{name: "coredns", contents: contents}}, nil
 }
 
-// defaultCorefile is what Talos writes.
+// defaultCorefile returns what Talos writes.
 func defaultCorefile(domain string) string {
 	return strings.ReplaceAll(`.:53 {
     errors
@@ -73,7 +73,7 @@ func defaultCorefile(domain string) string {
 `, "DOMAIN", domain)
 }
 
-// dnsAddresses are the tenth address of each service network, where kubelets send pods for names.
+// dnsAddresses returns the tenth address of each service network, where kubelets send pods for names.
 func dnsAddresses(subnets []string) ([]string, error) {
 	var addresses []string
 	for _, subnet := range subnets {
@@ -165,7 +165,7 @@ func coreDNSDeployment(meta object, image string, replicas int) string {
 	})
 }
 
-// coreDNSService is where pods ask for names.
+// coreDNSService returns where pods ask for names.
 func coreDNSService(meta object, addresses []string) string {
 	service := object{
 		"selector": object{"k8s-app": "kube-dns"},

@@ -60,7 +60,7 @@ func DayZero(ctx context.Context, in Input) ([]machineconfig.Manifest, error) {
 	return out, nil
 }
 
-// network is the pod network, where it is not Talos's own.
+// network returns the pod network, where it is not Talos's own.
 func (in Input) network(ctx context.Context) ([]part, error) {
 	if !in.Config.UsesCilium() {
 		return nil, nil
@@ -69,7 +69,7 @@ func (in Input) network(ctx context.Context) ([]part, error) {
 	return in.cilium(ctx)
 }
 
-// ordered are the user's manifests and charts: the lower order first, then manifests before charts,
+// ordered returns the user's manifests and charts: the lower order first, then manifests before charts,
 // then by name.
 func (in Input) ordered(ctx context.Context) ([]part, error) {
 	type entry struct {

@@ -138,7 +138,7 @@ func (f Fetcher) download(ctx context.Context, place *url.URL, prepare func(*htt
 	return body, nil
 }
 
-// client is the client that does the requests.
+// client returns the client that does the requests.
 func (f Fetcher) client() *http.Client {
 	if f.Client == nil {
 		return http.DefaultClient

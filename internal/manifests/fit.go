@@ -10,7 +10,7 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 )
 
-// FitsKubernetes is nil when the chart may be installed in a cluster of that version, "v1.35.0"; else
+// FitsKubernetes returns nil when the chart may be installed in a cluster of that version, "v1.35.0"; else
 // the error says what the chart wants.
 func FitsKubernetes(c *chart.Chart, kubernetes string) error {
 	version, err := chartutil.ParseKubeVersion(kubernetes)

@@ -12,7 +12,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// gatewayFiles are the Gateway API's definitions that are files of the project.
+// gatewayFiles returns the Gateway API's definitions that are files of the project.
 func (in Input) gatewayFiles(settings spec.Cilium) ([]part, error) {
 	if settings.GatewayAPI == nil {
 		return nil, nil
@@ -32,7 +32,7 @@ func (in Input) gatewayFiles(settings spec.Cilium) ([]part, error) {
 	return parts, nil
 }
 
-// ExtraURLs are the manifests that control planes download, in order: the Gateway API's definitions,
+// ExtraURLs returns the manifests that control planes download, in order: the Gateway API's definitions,
 // then the user's.
 func ExtraURLs(cfg spec.Config) ([]string, error) {
 	urls, err := gatewayURLs(cfg)
@@ -74,7 +74,7 @@ func checkHeaders(cfg spec.Config, urls []string) error {
 // gatewaySources is where the Gateway API's releases are.
 const gatewaySources = "https://raw.githubusercontent.com/kubernetes-sigs/gateway-api"
 
-// gatewayURLs are the definitions that are downloaded: those the stack names, else the release's
+// gatewayURLs returns the definitions that are downloaded: those the stack names, else the release's
 // that Cilium's documentation names for the chart.
 func gatewayURLs(cfg spec.Config) ([]string, error) {
 	gateway := spec.Value(cfg.CNI.Cilium).GatewayAPI

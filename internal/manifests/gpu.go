@@ -9,7 +9,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// runtimeClasses are those that GPUs need: NVIDIA's container runtime has a name of its own.
+// runtimeClasses returns those that GPUs need: NVIDIA's container runtime has a name of its own.
 func (in Input) runtimeClasses(context.Context) ([]part, error) {
 	for _, n := range in.Config.Nodes {
 		if n.GPU != nil && spec.Value(n.GPU.Vendor) == "nvidia" {

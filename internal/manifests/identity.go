@@ -35,7 +35,7 @@ type Object struct {
 	Kept bool
 }
 
-// Digest is a fingerprint of the object. Nobody without the key can tell from it what the object holds.
+// Digest returns a fingerprint of the object. Nobody without the key can tell from it what the object holds.
 func (o Object) Digest(key []byte) string {
 	sum := hmac.New(sha256.New, key)
 	sum.Write(o.JSON)
@@ -43,7 +43,7 @@ func (o Object) Digest(key []byte) string {
 	return hex.EncodeToString(sum.Sum(nil)[:8])
 }
 
-// Objects are the objects in the manifests, in their order. Where one occurs twice, the last counts.
+// Objects returns the objects in the manifests, in their order. Where one occurs twice, the last counts.
 // Errors name the manifest and never quote it.
 func Objects(list []machineconfig.Manifest) ([]Object, error) {
 	var all []Object
@@ -94,7 +94,7 @@ func objectsIn(text string) ([]Object, error) {
 	}
 }
 
-// identified is the object in JSON, or the objects when it is a list.
+// identified returns the object in JSON, or the objects when it is a list.
 func identified(content []byte) ([]Object, error) {
 	var o struct {
 		APIVersion string `json:"apiVersion"`

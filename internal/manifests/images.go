@@ -20,7 +20,7 @@ var argument = regexp.MustCompile(
 		`((?:[a-z0-9-]+\.)+[a-z]{2,}(?::[0-9]+)?(?:/[a-z0-9._-]+)+` + // registry and name
 		`(?::[A-Za-z0-9_][A-Za-z0-9._-]*|@sha256:[0-9a-f]{64}){1,2})$`) // tag, digest
 
-// Images are the container images that the objects in a manifest run or tell others to run, sorted.
+// Images returns the container images that the objects in a manifest run or tell others to run, sorted.
 func Images(manifest string) ([]string, error) {
 	all, err := objects(manifest)
 	if err != nil {

@@ -32,7 +32,7 @@ type Lock struct {
 	Path string
 }
 
-// projectLock is the lock of the project in a directory.
+// projectLock returns the lock of the project in a directory.
 func projectLock(project string) Lock {
 	path := os.Getenv(LockEnv)
 	if path == "" {
@@ -100,7 +100,7 @@ func (l Lock) Keep(ch spec.Chart, digest string) (bool, error) {
 	return true, nil
 }
 
-// lockedAt is the repository as the lock names it, without credentials.
+// lockedAt returns the repository as the lock names it, without credentials.
 func lockedAt(ch spec.Chart) string {
 	return redact(strings.TrimRight(spec.Value(ch.Repository), "/"))
 }

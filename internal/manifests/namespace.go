@@ -48,7 +48,7 @@ func inNamespace(text, namespace string) (string, error) {
 	return strings.Join(documents, "---\n"), nil
 }
 
-// namespacedKinds are the kinds that definitions in the text put into namespaces, as "group/Kind".
+// namespacedKinds returns the kinds that definitions in the text put into namespaces, as "group/Kind".
 func namespacedKinds(all []object) []string {
 	var kinds []string
 	for _, o := range all {

@@ -22,7 +22,7 @@ type object = map[string]any
 // list is a list in an object.
 type list = []any
 
-// mustYAML is one YAML document with sorted keys. Objects that this package builds of text, numbers,
+// mustYAML returns one YAML document with sorted keys. Objects that this package builds of text, numbers,
 // maps and lists can always be written.
 func mustYAML(o object) string {
 	text, err := yaml.Marshal(o)
@@ -33,7 +33,7 @@ func mustYAML(o object) string {
 	return "---\n" + string(text)
 }
 
-// objects are the Kubernetes objects in a text of YAML documents. Errors never quote the text.
+// objects returns the Kubernetes objects in a text of YAML documents. Errors never quote the text.
 func objects(manifest string) ([]object, error) {
 	decoder := yamlv3.NewDecoder(bytes.NewBufferString(manifest))
 	var all []object
@@ -95,7 +95,7 @@ func MergeValues(base, over object) object {
 	return merged
 }
 
-// stringAt is the text at a path of keys, empty where there is none.
+// stringAt returns the text at a path of keys, empty where there is none.
 func stringAt(o object, path ...string) string {
 	var at any = o
 	for _, key := range path {

@@ -64,7 +64,7 @@ func Beside(found []spec.Problem, c spec.Config, readFile func(path string) ([]b
 	}
 }
 
-// rendered is [machineconfig.CheckPatches], and reports whether it came to its end: what was left out may be what it cannot do without.
+// rendered calls [machineconfig.CheckPatches] and reports whether it came to its end: what was left out may be what it cannot do without.
 func rendered(c spec.Config, readFile func(path string) ([]byte, error), l *check.List) (ok bool) {
 	defer func() { ok = recover() == nil }()
 	machineconfig.CheckPatches(machineconfig.Input{Config: c, Installer: map[string]string{}, ReadFile: readFile}, l)

@@ -64,7 +64,7 @@ var macForm = regexp.MustCompile(`(?i)\b[0-9a-f]{2}(:[0-9a-f]{2}){5}\b`)
 // deviceKey matches settings that are devices: a disk, a card, a drive.
 var deviceKey = regexp.MustCompile(`^(net|scsi|virtio|sata|ide|efidisk|tpmstate|hostpci|usb|unused)\d+$`)
 
-// devices are the MAC addresses in a VM's configuration, and how many devices it has.
+// devices returns the MAC addresses in a VM's configuration, and how many devices it has.
 func (c *Client) devices(ctx context.Context, v VM) (macs []string, count int, err error) {
 	var config map[string]any
 	if err := c.call(ctx, http.MethodGet, v.path()+"/config", nil, &config); err != nil {
@@ -104,7 +104,7 @@ func sameMACs(have, want []string) bool {
 	return true
 }
 
-// status is "running" or "stopped"; empty when the VM is gone.
+// status returns "running" or "stopped"; empty when the VM is gone.
 func (c *Client) status(ctx context.Context, v VM) (string, error) {
 	var s struct {
 		Status string `json:"status"`

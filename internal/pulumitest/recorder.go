@@ -70,7 +70,7 @@ func (r *Recorder) Get(name string) (pulumi.MockResourceArgs, bool) {
 	return args, ok
 }
 
-// Names are the names of all resources of a type, in order; of every type when it is empty.
+// Names returns the names of all resources of a type, in order; of every type when it is empty.
 func (r *Recorder) Names(typeToken string) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -80,7 +80,7 @@ func (r *Recorder) Names(typeToken string) []string {
 	})
 }
 
-// Register is what the engine was sent for the resource of that name; empty when there is none.
+// Register returns what the engine was sent for the resource of that name; empty when there is none.
 func (r *Recorder) Register(name string) *pulumirpc.RegisterResourceRequest {
 	args, _ := r.Get(name)
 

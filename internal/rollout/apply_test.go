@@ -20,7 +20,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/internal/rollout"
 )
 
-// looking is a look at a fake cluster with little poll.
+// looking returns a look at a fake cluster with little poll.
 func looking(c *clustertest.Fake, d cluster.Cluster) rollout.HealthChecker {
 	return rollout.HealthChecker{
 		Access: c, Cluster: d, Report: func(string) {},
@@ -28,7 +28,7 @@ func looking(c *clustertest.Fake, d cluster.Cluster) rollout.HealthChecker {
 	}
 }
 
-// around is what leads through the gate with little patience.
+// around returns what leads through the gate with little patience.
 func around(gate *rollout.Gate, l rollout.HealthChecker) rollout.Disruption {
 	return rollout.Disruption{Gate: gate, Checker: l, Drain: patient(time.Minute)}
 }

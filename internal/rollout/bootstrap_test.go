@@ -17,7 +17,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/internal/rollout"
 )
 
-// unborn is a cluster whose control planes run, and whose etcd was never started.
+// unborn returns a cluster whose control planes run, and whose etcd was never started.
 func unborn(d cluster.Cluster) *clustertest.Fake {
 	c := clustertest.Healthy(d)
 	for _, n := range c.Nodes {

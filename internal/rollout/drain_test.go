@@ -20,7 +20,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/internal/rollout"
 )
 
-// pod is one on node-1 that its controller recreates elsewhere.
+// pod returns one on node-1 that its controller recreates elsewhere.
 func pod(name string, change func(*corev1.Pod)) *corev1.Pod {
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -36,7 +36,7 @@ func pod(name string, change func(*corev1.Pod)) *corev1.Pod {
 	return p
 }
 
-// withEvictions is a Kubernetes API that evicts, but for the first refusals of each pod.
+// withEvictions returns a Kubernetes API that evicts, but for the first refusals of each pod.
 func withEvictions(refusals int, objects ...runtime.Object) (*fake.Clientset, func() []string) {
 	api := fake.NewClientset(append(objects, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}})...)
 	var mu sync.Mutex

@@ -35,7 +35,7 @@ func TestLookAroundTheTimeThatANodeIsDown(t *testing.T) {
 	require.NoError(t, l.After()(t.Context(), down()))
 }
 
-// down are those that are known to be down.
+// down returns those that are known to be down.
 func down(members ...cluster.Member) rollout.Others {
 	return func() []cluster.Member { return slices.Clone(members) }
 }

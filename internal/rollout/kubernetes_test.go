@@ -22,12 +22,12 @@ import (
 // staticPods are the components that only control planes run.
 var staticPods = []cluster.Component{cluster.APIServer, cluster.ControllerManager, cluster.Scheduler}
 
-// imageOf is a component's image in tests.
+// imageOf returns a component's image in tests.
 func imageOf(component cluster.Component, version string) string {
 	return "registry.test/" + string(component) + ":" + version
 }
 
-// withKubernetes is a healthy cluster that runs a version of Kubernetes and does what its nodes'
+// withKubernetes returns a healthy cluster that runs a version of Kubernetes and does what its nodes'
 // configurations say.
 func withKubernetes(t *testing.T, d cluster.Cluster, version string) *clustertest.Fake {
 	t.Helper()
@@ -87,7 +87,7 @@ func setKubelet(t *testing.T, c *clustertest.Fake, host, version string) {
 	require.NoError(t, err)
 }
 
-// upgradingKubernetes is an upgrade in a fake cluster, and the lines that it reports.
+// upgradingKubernetes returns an upgrade in a fake cluster, and the lines that it reports.
 func upgradingKubernetes(c *clustertest.Fake, d cluster.Cluster) (rollout.KubernetesUpgrade, func() []string) {
 	var mu sync.Mutex
 	var lines []string

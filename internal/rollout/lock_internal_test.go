@@ -19,7 +19,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/internal/cluster/clustertest"
 )
 
-// hurried is a lock of a run on the cluster that renews it often.
+// hurried returns a lock of a run on the cluster that renews it often.
 func hurried(run string, c *clustertest.Fake) *Lock {
 	l := NewLock(run, func(context.Context) (cluster.Access, error) { return c, nil })
 	l.renewal, l.timeout = 20*time.Millisecond, time.Minute

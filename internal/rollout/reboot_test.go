@@ -27,7 +27,7 @@ func cordoned(t *testing.T, c *clustertest.Fake, m cluster.Member) bool {
 	return n.Spec.Unschedulable
 }
 
-// drained is a cluster of three control planes with pods on the first node, and how they are evicted.
+// drained returns a cluster of three control planes with pods on the first node, and how they are evicted.
 func drained(t *testing.T, refusals int) (*clustertest.Fake, cluster.Cluster, func() []string) {
 	t.Helper()
 	d := clustertest.Describe(3, 0)

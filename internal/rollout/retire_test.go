@@ -18,7 +18,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/internal/rollout"
 )
 
-// retiring is the end of the last nodes of a fake cluster. Its daemon sets and deployments are those
+// retiring returns the end of the last nodes of a fake cluster. Its daemon sets and deployments are those
 // of the whole cluster, so they are not looked at.
 func retiring(c *clustertest.Fake, stays cluster.Cluster) rollout.Retire {
 	stays.KubeProxy, stays.CoreDNS = false, false
@@ -43,7 +43,7 @@ func hasNode(t *testing.T, c *clustertest.Fake, name string) bool {
 	return false
 }
 
-// without is the cluster without some nodes, and those.
+// without returns the cluster without some nodes, and those.
 func without(d cluster.Cluster, indexes ...int) (cluster.Cluster, []cluster.Member) {
 	var leaving, stay []cluster.Member
 	for i, m := range d.Members {

@@ -22,7 +22,7 @@ import (
 // newer is the image that tests upgrade to.
 var newer = cluster.Image{Version: "v1.12.5", Schematic: "plain", Installer: "plain:v1.12.5"}
 
-// upgrading is an upgrade in a fake cluster, and the lines that it reports.
+// upgrading returns an upgrade in a fake cluster, and the lines that it reports.
 func upgrading(c *clustertest.Fake, d cluster.Cluster) (rollout.Upgrade, func() []string) {
 	var mu sync.Mutex
 	var lines []string

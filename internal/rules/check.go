@@ -30,7 +30,7 @@ type Inputs struct {
 	Environment func(name string) string
 }
 
-// CheckAll is Check with the images' files, and with how Proxmox VE will be asked.
+// CheckAll checks what [Check] does, and the images' files and how Proxmox VE will be asked.
 func CheckAll(c spec.Config, in Inputs, l *check.List) spec.Config {
 	s := scope.New(c, l)
 	if in.Environment != nil {

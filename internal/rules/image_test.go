@@ -15,7 +15,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// imageFiles are the schematic files of a project.
+// imageFiles returns the schematic files of a project.
 func imageFiles(name string) ([]byte, error) {
 	text, ok := map[string]string{
 		"agent.yaml":  "customization:\n  systemExtensions:\n    officialExtensions: [siderolabs/qemu-guest-agent]\n",

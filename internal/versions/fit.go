@@ -14,7 +14,7 @@ import (
 // Kubernetes 1.x is near it.
 const newestKubernetesMinor = 99
 
-// FitsTalos is nil when Talos version t supports Kubernetes k; else the error names the range.
+// FitsTalos returns nil when Talos version t supports Kubernetes k; else the error names the range.
 func (k Kubernetes) FitsTalos(t Talos) error {
 	if err := t.Contract().Supported(); err != nil {
 		return err
@@ -27,7 +27,7 @@ func (k Kubernetes) FitsTalos(t Talos) error {
 	return fmt.Errorf("Talos %s supports Kubernetes %s to %s, not %s", t, oldest, newest, k)
 }
 
-// KubernetesRange is the oldest and the newest Kubernetes minor version ("v1.30", "v1.35") that
+// KubernetesRange returns the oldest and the newest Kubernetes minor version ("v1.30", "v1.35") that
 // Talos version t supports; empty for a Talos version that is not supported itself.
 func KubernetesRange(t Talos) (oldest, newest string) {
 	for minor := range newestKubernetesMinor {
@@ -55,7 +55,7 @@ func supported(k Kubernetes, t Talos) bool {
 	return err == nil && kubernetes.SupportedWith(talos) == nil
 }
 
-// machineryTalos is t as the machinery's table knows it.
+// machineryTalos returns t as the machinery's table knows it.
 func machineryTalos(t Talos) (*compatibility.TalosVersion, error) {
 	v, err := compatibility.ParseTalosVersion(&machine.VersionInfo{Tag: t.String()})
 	if err != nil {

@@ -40,29 +40,29 @@ func parse(what, text, example string) (*semver.Version, error) {
 	return v, nil
 }
 
-// String is the version with a leading v, "v1.12.4".
+// String returns the version with a leading v, "v1.12.4".
 func (t Talos) String() string { return "v" + t.version.String() }
 
-// Contract is the minor version whose configuration forms this version introduced.
+// Contract returns the minor version whose configuration forms this version introduced.
 func (t Talos) Contract() Contract {
 	return Contract{Major: int(t.version.Major()), Minor: int(t.version.Minor())}
 }
 
-// Compare is negative when t is older than other, zero when equal, positive when newer.
+// Compare returns a negative number when t is older than other, zero when equal, positive when newer.
 func (t Talos) Compare(other Talos) int { return t.version.Compare(other.version) }
 
-// String is the version with a leading v, "v1.35.0".
+// String returns the version with a leading v, "v1.35.0".
 func (k Kubernetes) String() string { return "v" + k.version.String() }
 
-// Bare is the version without a leading v, "1.35.0", as image tags are built from it.
+// Bare returns the version without a leading v, "1.35.0", as image tags are built from it.
 func (k Kubernetes) Bare() string { return k.version.String() }
 
-// Minor is the minor version, "v1.35".
+// Minor returns the minor version, "v1.35".
 func (k Kubernetes) Minor() string {
 	return fmt.Sprintf("v%d.%d", k.version.Major(), k.version.Minor())
 }
 
-// Compare is negative when k is older than other, zero when equal, positive when newer.
+// Compare returns a negative number when k is older than other, zero when equal, positive when newer.
 func (k Kubernetes) Compare(other Kubernetes) int { return k.version.Compare(other.version) }
 
 // MinorOf returns a version cut to its minor: "v1.12.4" is "v1.12". What is no version stays as it is.

@@ -7,7 +7,7 @@ import (
 	"fmt"
 )
 
-// TalosStep is nil when a node that runs from may be upgraded (or taken back) to to in one step;
+// TalosStep returns nil when a node that runs from may be upgraded (or taken back) to to in one step;
 // else the error says where to go first.
 func TalosStep(from, to Talos) error {
 	if from.Compare(to) == 0 {
@@ -45,7 +45,7 @@ func talosRefusal(from, to Talos) error {
 	return target.UpgradeableFrom(host)
 }
 
-// nextTalos is the minor version nearest to the goal that from may step to.
+// nextTalos returns the minor version nearest to the goal that from may step to.
 func nextTalos(from, to Talos) (Contract, bool) {
 	goal, here := to.Contract(), from.Contract()
 	step := -1
@@ -65,7 +65,7 @@ func nextTalos(from, to Talos) (Contract, bool) {
 	return Contract{}, false
 }
 
-// KubernetesStep is nil when a cluster of version from may go to to in one step: any patch of the
+// KubernetesStep returns nil when a cluster of version from may go to to in one step: any patch of the
 // same minor version, or the next minor version. Else the error says where to go first.
 func KubernetesStep(from, to Kubernetes) error {
 	a, b := from.version, to.version
@@ -81,7 +81,7 @@ func KubernetesStep(from, to Kubernetes) error {
 	return nil
 }
 
-// KubeletSkew is nil when a kubelet may join an API server: not newer, and at most three minor
+// KubeletSkew returns nil when a kubelet may join an API server: not newer, and at most three minor
 // versions older.
 func KubeletSkew(apiServer, kubelet Kubernetes) error {
 	a, k := apiServer.version, kubelet.version

@@ -28,7 +28,7 @@ func kubernetes(t *testing.T, text string) versions.Kubernetes {
 	return v
 }
 
-// message is the error's text, empty for none.
+// message returns the error's text, empty for none.
 func message(err error) string {
 	if err == nil {
 		return ""

@@ -12,7 +12,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/internal/vm"
 )
 
-// node is what a worker was.
+// node returns what a worker was.
 func node() vm.Identity {
 	return vm.Identity{
 		Host: "alpha", VMID: 800, Migrate: true, Role: "worker", Address: "10.0.0.5", System: "nocloud amd64",

@@ -41,7 +41,7 @@ func HTTPS(
 	})
 }
 
-// HTTP is [HTTPS] without TLS.
+// HTTP serves what [HTTPS] serves, without TLS.
 func HTTP(
 	ctx context.Context, n *guest.Net, log *slog.Logger,
 	match func(host string, port uint16) bool, handler http.Handler,

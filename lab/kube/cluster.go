@@ -208,7 +208,7 @@ func (c *Cluster) Stop() error {
 	return nil
 }
 
-// Destroy is [Cluster.Stop], and removes the data.
+// Destroy stops the cluster and removes its data.
 func (c *Cluster) Destroy() error {
 	return errors.Join(c.Stop(), os.RemoveAll(filepath.Clean(c.config.Dir)))
 }

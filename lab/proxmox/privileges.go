@@ -57,7 +57,7 @@ func (c caller) check(needs ...need) error {
 	return nil
 }
 
-// known are the privileges that the lab asks for anywhere, which somebody who may do everything has.
+// known returns the privileges that the lab asks for anywhere, which somebody who may do everything has.
 func known() []string {
 	return []string{
 		"Datastore.Allocate", "Datastore.AllocateSpace", "Datastore.AllocateTemplate", "Datastore.Audit",

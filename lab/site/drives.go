@@ -175,7 +175,7 @@ func (c *Cluster) byPath(host, file string) (*volume, error) {
 	return nil, pve.Errorf("file '%s' does not exist", file)
 }
 
-// imageStorage is [Cluster.storage] for disks.
+// imageStorage returns what [Cluster.storage] does, for disks.
 func (c *Cluster) imageStorage(host, id string) (HostDef, StorageDef, error) {
 	h, d, err := c.storage(host, id)
 	if err != nil {

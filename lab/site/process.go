@@ -66,7 +66,7 @@ func (s *Site) powerOn(cc *cluster, v *vm) error {
 	return nil
 }
 
-// run is the life of a process: one guest after the other until the power goes.
+// run lives the life of a process: one guest after the other until the power goes.
 func (c *Cluster) run(ctx context.Context, v *vm, p *process) {
 	object := "vm/" + strconv.Itoa(v.ID)
 	end := c.s.opts.Trace.Begin("vm.run", object, map[string]string{"host": v.Host})

@@ -244,7 +244,7 @@ func (c *Cluster) CheckHost(name string) error {
 	return err
 }
 
-// host is [Cluster.CheckHost] for callers that hold the lock.
+// host returns what [Cluster.CheckHost] does, for callers that hold the lock.
 func (c *Cluster) host(name string) (HostDef, error) {
 	if h, ok := c.c.host(name); ok {
 		return h, nil

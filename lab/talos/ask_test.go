@@ -33,7 +33,7 @@ import (
 // askLimit is how long a call may take: what genuine Talos never answers is not answered here either.
 const askLimit = 700 * time.Millisecond
 
-// requests are what the recorded calls asked, where it is more than nothing.
+// requests returns what the recorded calls asked, where it is more than nothing.
 func requests() map[string]proto.Message {
 	return map[string]proto.Message{
 		"Apply garbage": &machineapi.ApplyConfigurationRequest{Data: []byte("machine: [\n"), DryRun: true},

@@ -54,7 +54,7 @@ func (b *bench) unfinished() (*cluster, *vm) {
 	return c, v
 }
 
-// states are the states in which Talos was asked.
+// states returns the states in which Talos was asked.
 func states() map[string]func(*bench) *client.Client {
 	withRole := func(r role.Role) func(*bench) *client.Client {
 		return func(b *bench) *client.Client {

@@ -24,7 +24,7 @@ node: ` + "`lifecycle.replace`" + ` drains it and rebuilds its VM. A ` + "`*`" +
 |---|---|---|
 `
 
-// edits is the table of what an edit of each setting of a machine does.
+// edits writes the table of what an edit of each setting of a machine does.
 func edits(b *strings.Builder) {
 	b.WriteString(editsHead)
 	all := spec.EditEffects()

@@ -49,7 +49,7 @@ func Generate(root string) (map[string][]byte, error) {
 	}, nil
 }
 
-// undocumented are fields that have no comment.
+// undocumented returns fields that have no comment.
 func (g *generator) undocumented() []string {
 	var missing []string
 	for _, k := range spec.KeysOf(reflect.TypeFor[stack.File](), "") {
@@ -61,7 +61,7 @@ func (g *generator) undocumented() []string {
 	return missing
 }
 
-// Stale are the generated files under root that differ from what the types say now.
+// Stale returns the generated files under root that differ from what the types say now.
 func Stale(root string) ([]string, error) {
 	files, err := Generate(root)
 	if err != nil {

@@ -22,7 +22,7 @@ plain text is refused where one belongs. Text may be written as text or as YAML.
 
 `
 
-// page is the reference page: a table of keys for every block of settings.
+// page returns the reference page: a table of keys for every block of settings.
 func (g *generator) page() []byte {
 	var b strings.Builder
 	b.WriteString(pageHead)
@@ -82,7 +82,7 @@ func escape(text string) string {
 	return strings.NewReplacer("|", `\|`, "<", "&lt;", ">", "&gt;").Replace(text)
 }
 
-// typeName is how the page calls a type; blocks get a section of their own.
+// typeName returns how the page calls a type; blocks get a section of their own.
 func (g *generator) typeName(t reflect.Type) string {
 	names := map[reflect.Type]string{
 		reflect.TypeFor[spec.Secret](): "secret", reflect.TypeFor[spec.Text](): "text or YAML", reflect.TypeFor[spec.MiB](): "MiB",

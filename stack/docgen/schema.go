@@ -19,7 +19,7 @@ import (
 // object is a JSON object; encoding/json writes its keys in order.
 type object = map[string]any
 
-// schema is the JSON Schema of a stack file.
+// schema returns the JSON Schema of a stack file.
 func (g *generator) schema() ([]byte, error) {
 	g.definitions = object{}
 	keys := object{}
@@ -55,7 +55,7 @@ func (g *generator) schema() ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// describe is the schema of one field, with its comment and default.
+// describe returns the schema of one field, with its comment and default.
 func (g *generator) describe(f spec.Field) object {
 	s := object{"description": g.comments.field(f.Owner, f.Struct.Name)}
 	shape := g.shape(f.Type)
@@ -87,7 +87,7 @@ func (g *generator) describe(f spec.Field) object {
 	return s
 }
 
-// typed are values of tags as JSON has them.
+// typed returns values of tags as JSON has them.
 func typed(t reflect.Type, texts ...string) []any {
 	values := make([]any, 0, len(texts))
 	for _, text := range texts {
@@ -104,7 +104,7 @@ func typed(t reflect.Type, texts ...string) []any {
 	return values
 }
 
-// shape is the schema of a type.
+// shape returns the schema of a type.
 func (g *generator) shape(t reflect.Type) object {
 	switch {
 	case t == reflect.TypeFor[spec.Secret]():

@@ -16,7 +16,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/stack/docgen"
 )
 
-// compiled is the schema as it is committed.
+// compiled returns the schema as it is committed.
 func compiled(t *testing.T) *jsonschema.Schema {
 	t.Helper()
 	text, err := os.ReadFile("../../" + docgen.SchemaPath)

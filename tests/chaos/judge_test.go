@@ -15,7 +15,7 @@ import (
 
 func at(second int) time.Time { return time.Unix(int64(second), 0).UTC() }
 
-// event is an operation of a control plane, cp-1 for 1.
+// event returns an operation of a control plane, cp-1 for 1.
 func event(op string, node, from, to int) chaos.Event {
 	return chaos.Event{
 		Op: op, Object: "node/10.30.0." + strconv.Itoa(node), Start: at(from), End: at(to),
@@ -27,7 +27,7 @@ func task(op string, node, from, to int) chaos.Event {
 	return chaos.Event{Op: op, Object: op + "/" + strconv.Itoa(300+node), Start: at(from), End: at(to)}
 }
 
-// three is a cluster of three control planes that serve from second 10 on.
+// three returns a cluster of three control planes that serve from second 10 on.
 func three(more ...chaos.Event) []chaos.Event {
 	events := []chaos.Event{event("talos.bootstrap", 1, 5, 6), event("etcd.join", 2, 6, 7), event("etcd.join", 3, 7, 8)}
 	for n := 1; n <= 3; n++ {

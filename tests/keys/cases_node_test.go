@@ -105,7 +105,7 @@ var ofNoGroup = map[string]string{
 	"networks.*.address6": "belongs to one node, or to a pool",
 }
 
-// nodeCase is the case of a key of a node at one of the places where it can be written.
+// nodeCase returns the case of a key of a node at one of the places where it can be written.
 func nodeCase(start, key string) keyCase {
 	group := strings.HasPrefix(start, "defaults.") || start == "sizes.*."
 	c := nodeCases[key]
@@ -147,7 +147,7 @@ func sharedHostCase(start string) keyCase {
 	return c
 }
 
-// diskCase is the case of a key of a data disk.
+// diskCase returns the case of a key of a data disk.
 func diskCase(key string) keyCase {
 	c := map[string]keyCase{
 		"size":          {without: "20", value: "30"},

@@ -83,7 +83,7 @@ func newRunner(t *testing.T) *runner {
 	return r
 }
 
-// anyChart is a repository that has every chart in every version, each with nothing in it.
+// anyChart returns a repository that has every chart in every version, each with nothing in it.
 func anyChart(_ context.Context, ch spec.Chart) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "chart-*")
 	if err != nil {
@@ -193,7 +193,7 @@ func (r *runner) state(args pulumi.MockResourceArgs) resource.PropertyMap {
 	return outputs
 }
 
-// fingerprint is what the engine is asked for: inputs, options and what it depends on. Inputs that only
+// fingerprint returns what the engine is asked for: inputs, options and what it depends on. Inputs that only
 // remember what was said, or what was made by chance, are no effect.
 func fingerprint(t *testing.T, args pulumi.MockResourceArgs) string {
 	t.Helper()
@@ -232,7 +232,7 @@ func difference(a, b outcome) string {
 	return ""
 }
 
-// base is the outcome of a stack, kept.
+// base returns the outcome of a stack, kept.
 func (r *runner) base(t *testing.T, s map[string]any) outcome {
 	t.Helper()
 	text, err := json.Marshal(s)
@@ -299,7 +299,7 @@ func isBlock(v any) bool {
 	return ok
 }
 
-// wrapped is a value at a place such as "nodes.w.usb[].usb3".
+// wrapped returns a value at a place such as "nodes.w.usb[].usb3".
 func wrapped(path []string, value any) any {
 	if len(path) == 0 {
 		return value

@@ -69,7 +69,7 @@ var nodePlaces = map[string]settled{
 	},
 }
 
-// placeOf is where the keys of a node stand for a key; the rest of its path is the key of the node.
+// placeOf returns where the keys of a node stand for a key; the rest of its path is the key of the node.
 func placeOf(path string) (start string, ok bool) {
 	for prefix := range nodePlaces {
 		if strings.HasPrefix(path, prefix) && len(prefix) > len(start) {
@@ -122,7 +122,7 @@ func TestEveryKeyHasAnEffect(t *testing.T) {
 	t.Logf("%d keys", keys)
 }
 
-// caseOf is the case of a key: its own, or that of the same key of a node or an image.
+// caseOf returns the case of a key: its own, or that of the same key of a node or an image.
 func caseOf(path string) (c keyCase, entry string) {
 	for _, cases := range []map[string]keyCase{keyCases, dayCases} {
 		if c, own := cases[path]; own {
@@ -169,7 +169,7 @@ func assertEffect(t *testing.T, r *runner, k spec.Key, c keyCase) {
 	assert.Fail(t, "the key has no effect", "%s", strings.Join(tried, "\n"))
 }
 
-// stackFor is the stack around a key, and the key's place in it.
+// stackFor returns the stack around a key, and the key's place in it.
 func stackFor(t *testing.T, k spec.Key, c keyCase) (under map[string]any, path []string) {
 	t.Helper()
 	under = overlay(t, nil, parse(t, smallest))
@@ -234,7 +234,7 @@ func overlay(t *testing.T, under map[string]any, over any) map[string]any {
 	return out
 }
 
-// elementsOf are the elements of a key's path, with names in the place of the user's.
+// elementsOf returns the elements of a key's path, with names in the place of the user's.
 func elementsOf(path string) []string {
 	var out []string
 	for _, part := range strings.Split(path, ".") {
@@ -251,7 +251,7 @@ func elementsOf(path string) []string {
 	return out
 }
 
-// valuesFor are values to set the key to: one of them must show an effect.
+// valuesFor returns values to set the key to: one of them must show an effect.
 func valuesFor(k spec.Key, c keyCase) []string {
 	if c.value != "" {
 		return []string{c.value}

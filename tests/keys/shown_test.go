@@ -23,7 +23,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// remoteChart is a chart of a repository on this machine.
+// remoteChart returns a chart of a repository on this machine.
 func remoteChart(repository string) spec.Chart {
 	return spec.Chart{Repository: &repository, Name: spec.Ptr("one"), Version: spec.Ptr("1.0.0")}
 }

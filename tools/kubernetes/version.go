@@ -67,7 +67,7 @@ type reported struct {
 	version string
 }
 
-// Info is what /version answers.
+// Info returns what /version answers.
 func (r reported) Info() *versioninfo.Info {
 	info := r.EffectiveVersion.Info()
 	if wanted, err := version.ParseSemantic(r.version); err == nil && info != nil {

@@ -73,7 +73,7 @@ func (b *builder) register(key pulumi.StringOutput) (pulumi.Resource, error) {
 	}
 }
 
-// keyTitle is what people see at the git host. It names the key too: some hosts want titles that differ,
+// keyTitle returns what people see at the git host. It names the key too: some hosts want titles that differ,
 // and a key that follows another is there before that goes.
 func keyTitle(clusterName string, key pulumi.StringOutput) pulumi.StringOutput {
 	return key.ApplyT(func(key string) (string, error) {
@@ -87,7 +87,7 @@ func keyTitle(clusterName string, key pulumi.StringOutput) pulumi.StringOutput {
 	}).(pulumi.StringOutput)
 }
 
-// defaultAPI is where a git host has its API; empty for GitHub's own, which the plugin knows.
+// defaultAPI returns where a git host has its API; empty for GitHub's own, which the plugin knows.
 func defaultAPI(kind, host string) string {
 	switch {
 	case kind == "github" && host == "github.com":

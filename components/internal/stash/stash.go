@@ -39,7 +39,7 @@ func Remember[T any](
 	return remember(ctx, name, pulumi.ToOutput(plain), on, opts...)
 }
 
-// RememberInputs is [Remember] of a value parts of which become known during the run: an input with the shape
+// RememberInputs remembers, as [Remember] does, a value parts of which become known during the run: an input with the shape
 // that T has as JSON.
 func RememberInputs[T any](
 	ctx *pulumi.Context, name string, input pulumi.Input, on On[T], opts ...pulumi.ResourceOption,

@@ -55,7 +55,7 @@ func HideValues(text string) string {
 	})
 }
 
-// fieldPaths are the paths of the leaves in a YAML text, "machine.instal.disk".
+// fieldPaths returns the paths of the leaves in a YAML text, "machine.instal.disk".
 func fieldPaths(text string) []string {
 	var paths []string
 	for _, leaf := range unknownLeaves(text) {

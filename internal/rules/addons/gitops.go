@@ -272,7 +272,7 @@ func hasHost(hosts []string, host string) bool {
 	return slices.ContainsFunc(hosts, func(h string) bool { return strings.HasPrefix(h, "|") || h == host })
 }
 
-// knownAs is how known_hosts names a host.
+// knownAs returns how known_hosts names a host.
 func knownAs(host, port string) string {
 	if port == "" || port == "22" {
 		return host

@@ -58,7 +58,7 @@ func positive(v any) bool {
 	return !ok || n > 0
 }
 
-// ciliumNeeds are values without which Cilium does not run on Talos, or not with the rest of the stack.
+// ciliumNeeds returns values without which Cilium does not run on Talos, or not with the rest of the stack.
 func (r *rules) ciliumNeeds(c spec.Cilium) []need {
 	const talosSays = "Talos has it otherwise, so that Cilium would not start: remove it"
 	all := []need{
@@ -90,7 +90,7 @@ func (r *rules) ciliumNeeds(c spec.Cilium) []need {
 	return append(all, r.apiServerNeeds()...)
 }
 
-// apiServerNeeds are the values by which Cilium finds the API servers while it provides the services itself.
+// apiServerNeeds returns the values by which Cilium finds the API servers while it provides the services itself.
 func (r *rules) apiServerNeeds() []need {
 	prism := r.Config.Talos.KubePrism
 	own := map[string]bool{"auto": true}
@@ -175,7 +175,7 @@ var fluxControllers = map[string]string{
 	"imageReflectionController": "image-reflector-controller",
 }
 
-// fluxNeeds are values of Flux's chart without which nothing follows git, or that say otherwise than settings.
+// fluxNeeds returns values of Flux's chart without which nothing follows git, or that say otherwise than settings.
 func (r *rules) fluxNeeds(g spec.GitOps) []need {
 	all := []need{
 		{"installCRDs", one(true), "without the definitions the repository and the path cannot be told to Flux: remove it"},
@@ -198,7 +198,7 @@ func (r *rules) fluxNeeds(g spec.GitOps) []need {
 	return all
 }
 
-// argoNeeds are values of Argo CD's chart without which nothing follows git.
+// argoNeeds returns values of Argo CD's chart without which nothing follows git.
 func (r *rules) argoNeeds(g spec.GitOps) []need {
 	const applications = "without it no Application is followed: remove it"
 
@@ -211,7 +211,7 @@ func (r *rules) argoNeeds(g spec.GitOps) []need {
 	}
 }
 
-// operatorNeeds are values of the Flux operator's chart without which nothing follows git.
+// operatorNeeds returns values of the Flux operator's chart without which nothing follows git.
 func operatorNeeds() []need {
 	return []need{
 		{"installCRDs", one(true), "without the definitions the instance of Flux cannot be told to the operator: remove it"},

@@ -29,7 +29,7 @@ func (r *rules) onlyFields(at string, object map[string]any, fields ...string) {
 	}
 }
 
-// texts are the texts in a list of any values.
+// texts returns the texts in a list of any values.
 func texts(v any) []string {
 	list, _ := v.([]any)
 	var all []string

@@ -47,7 +47,7 @@ func (a *api) run(ctx context.Context, method, path string, form url.Values) err
 	return err
 }
 
-// runLogged is run; with warnings it takes a task that ended with them, and returns its log.
+// runLogged runs a task and returns its log; with warnings it takes a task that ended with them.
 func (a *api) runLogged(
 	ctx context.Context, method, path string, form url.Values, warnings bool,
 ) ([]string, error) {

@@ -78,7 +78,7 @@ func (r rules) atMost(path string, most int) {
 // fileID is <datastore>:<content>/<file name>.
 const fileID = `^(?i)[a-z\d\-_.]+:([a-z\d\-_]+/)?.+$`
 
-// validateVM is what the provider checks before any call.
+// validateVM checks what the provider checks before any call.
 func validateVM(p *bridge.Problems, in bridge.Tree) {
 	r := rules{Problems: p, in: in}
 

@@ -64,7 +64,7 @@ func (s *machineServer) etcdClient(ctx context.Context, local bool) (*node.EtcdC
 	}
 }
 
-// etcdWithLeader is etcdClient for requests that need a leader.
+// etcdWithLeader returns what etcdClient does, for requests that need a leader.
 func (s *machineServer) etcdWithLeader(ctx context.Context, what string, local bool) (*node.EtcdCluster, error) {
 	if err := s.controlPlaneOnly(what); err != nil {
 		return nil, err

@@ -107,7 +107,7 @@ func (s *maintenanceServer) apply(
 // is113 tells whether it is Talos 1.13 or newer, whose API is the same one in maintenance mode.
 func (s *maintenanceServer) is113() bool { return machineconfig.AtLeast(s.node.Image.Talos, 1, 13) }
 
-// Version is for administrators, of whom maintenance mode knows none, until 1.13 made it readable.
+// Version answers administrators, of whom maintenance mode knows none, until 1.13 made it readable.
 func (s *maintenanceServer) Version(context.Context, *emptypb.Empty) (*machine.VersionResponse, error) {
 	if !s.is113() {
 		return nil, s.refused()

@@ -175,7 +175,7 @@ func encryptionConfig(secretbox, aescbc string) ([]byte, error) {
 	return content, nil
 }
 
-// encryptionDocument is the configuration that a document has, in a file's form.
+// encryptionDocument returns the configuration that a document has, in a file's form.
 func encryptionDocument(configuration map[string]any) ([]byte, error) {
 	file := map[string]any{"apiVersion": "apiserver.config.k8s.io/v1", "kind": "EncryptionConfiguration"}
 	maps.Copy(file, configuration)

@@ -27,7 +27,7 @@ const (
 	etcdLeaveRetry  = 10 * time.Second
 )
 
-// runEtcd is the etcd service of a control plane, until ctx ends.
+// runEtcd runs the etcd service of a control plane until ctx ends.
 func (n *Node) runEtcd(ctx context.Context) {
 	n.Services.Set(ServiceEtcd, events.StatePreparing, "Running pre state", false)
 

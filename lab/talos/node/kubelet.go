@@ -30,7 +30,7 @@ const (
 
 var errRestarting = errors.New("kube-apiserver is not ready")
 
-// runKubernetes is the kubelet with its static pods, until ctx ends.
+// runKubernetes runs the kubelet with its static pods until ctx ends.
 func (n *Node) runKubernetes(ctx context.Context) {
 	n.Services.Set("kubelet", events.StateRunning, "Health check successful", true)
 	n.Poke()

@@ -23,7 +23,7 @@ type engine struct {
 	cli     pulumi.CLI
 }
 
-// plan is what an up would do.
+// plan returns what an up would do.
 func (e engine) plan(ctx context.Context) (plan, error) {
 	text, err := e.cli.Run(ctx, "preview", "--json", "--show-sames")
 	if err != nil {
@@ -33,7 +33,7 @@ func (e engine) plan(ctx context.Context) (plan, error) {
 	return readPlan(text)
 }
 
-// access is how the stack's provider reaches the API: as the stack says it, else the environment. Pulumi
+// access returns how the stack's provider reaches the API: as the stack says it, else the environment. Pulumi
 // hides secrets in a preview; only the stack's configuration can be had with them.
 func (e engine) access(ctx context.Context) (proxmox.Access, error) {
 	source, err := stackfile.Open(ctx, e.project, e.cli)

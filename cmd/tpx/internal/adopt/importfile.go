@@ -22,7 +22,7 @@ type provider struct {
 	inputs map[string]any
 }
 
-// open is the inputs without those that are secret: the next up adds them.
+// open returns the inputs without those that are secret: the next up adds them.
 func (p provider) open() map[string]any {
 	inputs := maps.Clone(p.inputs)
 	maps.DeleteFunc(inputs, func(_ string, v any) bool { return hides(v) })
@@ -125,7 +125,7 @@ func (f *importSpec) component(urn string) string {
 // stackType is the type of the resource that everything belongs to.
 const stackType = "pulumi:pulumi:Stack"
 
-// unlimited is the inputs without speeds of disks that limit nothing, which the provider never finds.
+// unlimited returns the inputs without speeds of disks that limit nothing, which the provider never finds.
 func (m planned) unlimited() map[string]any {
 	inputs := maps.Clone(m.inputs)
 	var disks []any

@@ -84,7 +84,7 @@ func (m planned) text(key string) string { s, _ := m.inputs[key].(string); retur
 
 func (m planned) id() int { id, _ := m.inputs["vmId"].(float64); return int(id) }
 
-// blocks are a list of blocks among the inputs.
+// blocks returns a list of blocks among the inputs.
 func (m planned) blocks(key string) []map[string]any {
 	list, _ := m.inputs[key].([]any)
 	var all []map[string]any

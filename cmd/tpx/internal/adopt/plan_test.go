@@ -15,7 +15,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/internal/proxmox"
 )
 
-// preview is what Pulumi prints of a stack with one VM; kind is the type of another resource beside it.
+// preview returns what Pulumi prints of a stack with one VM; kind is the type of another resource beside it.
 func preview(kind string) string {
 	return `{"steps": [
 		{"op": "create", "urn": "urn:pulumi:p::t::pulumi:providers:proxmoxve::proxmox", "newState": {"type": "pulumi:providers:proxmoxve",

@@ -22,7 +22,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/cmd/tpx/internal/pulumi"
 )
 
-// stackWith is the project's dev stack with a chart of that repository at day 0.
+// stackWith returns the project's dev stack with a chart of that repository at day 0.
 func stackWith(t *testing.T, repository string) string {
 	t.Helper()
 	dir := t.TempDir()

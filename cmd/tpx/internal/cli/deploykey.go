@@ -17,7 +17,7 @@ import (
 // gitHostTimeout bounds what the git host is asked.
 const gitHostTimeout = time.Minute
 
-// deployKeyCommand is what Pulumi runs for a key at Gitea or Forgejo; people have no use for it.
+// deployKeyCommand returns what Pulumi runs for a key at Gitea or Forgejo; people have no use for it.
 func deployKeyCommand() *cobra.Command {
 	group := &cobra.Command{
 		Use: "deploy-key", Hidden: true, Short: "Register a deploy key at Gitea or Forgejo, or remove it; Pulumi runs this",

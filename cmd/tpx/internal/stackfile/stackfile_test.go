@@ -17,7 +17,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/internal/machineconfig"
 )
 
-// directories are those with stack files that the project ships.
+// directories returns those with stack files that the project ships.
 func directories(t *testing.T) []string {
 	t.Helper()
 	examples, err := filepath.Glob(filepath.Join("..", "..", "..", "..", "examples", "*"))

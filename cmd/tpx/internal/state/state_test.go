@@ -15,7 +15,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/internal/health"
 )
 
-// secret is a secret as Pulumi exports it with --show-secrets.
+// secret returns a secret as Pulumi exports it with --show-secrets.
 func secret(t *testing.T, v any) map[string]any {
 	t.Helper()
 	text, err := json.Marshal(v)

@@ -23,7 +23,7 @@ const name = "trio"
 
 func main() { pulumi.Run(run) }
 
-// describe is three schedulable control planes on one host.
+// describe returns three schedulable control planes on one host.
 func describe(memory int, talos, label, mode string) spec.Config {
 	patience := 3 * time.Minute
 	if mode == "second" || mode == "hurried" {
@@ -114,7 +114,7 @@ func run(ctx *pulumi.Context) error {
 	return nil
 }
 
-// hooks are those of the i-th machine.
+// hooks returns those of the i-th machine.
 func hooks(
 	ctx *pulumi.Context, secrets *components.TalosSecrets, node, mode string, i int,
 ) (*pulumi.ResourceHookBinding, error) {
