@@ -94,7 +94,7 @@ func NewProxmoxProvider(
 // token's like any other: options that Proxmox VE allows to root@pam alone are refused with it.
 const unknownToken = "unknown@pve!unknown=00000000-0000-0000-0000-000000000000"
 
-// proxmoxInputs are credentials that other resources produce.
+// proxmoxInputs hold credentials that other resources produce.
 type proxmoxInputs struct{ token, password, sshPrivateKey, sshPassword pulumi.StringInput }
 
 func (a *ProxmoxProviderArgs) inputs() proxmoxInputs {

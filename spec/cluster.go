@@ -3,7 +3,7 @@
 
 package spec
 
-// Cluster is what all nodes share.
+// Cluster holds what all nodes share.
 type Cluster struct {
 	// Name of the cluster; part of VM tags, file names, MAC addresses and the kubeconfig context. A living
 	// cluster keeps it.

@@ -3,7 +3,7 @@
 
 package spec
 
-// Effect is what an edit of a setting does to what runs already.
+// Effect tells what an edit of a setting does to what runs already.
 type Effect string
 
 const (
@@ -22,7 +22,7 @@ const (
 	EffectRefused Effect = "refused"
 )
 
-// Edit is what an edit of one setting does.
+// Edit tells what an edit of one setting does.
 type Edit struct {
 	// Effect of the edit.
 	Effect Effect

@@ -65,7 +65,7 @@ type Git struct {
 	Auth *GitAuth `json:"auth,omitempty"`
 }
 
-// GitAuth is how to read the repository.
+// GitAuth tells how to read the repository.
 type GitAuth struct {
 	// Type of credential. An ssh key is generated once unless PrivateKey is given.
 	Type *string `json:"type,omitempty" enum:"ssh,token,basic,githubApp"`
@@ -87,7 +87,7 @@ type GitAuth struct {
 	Register *DeployKeyHost `json:"register,omitempty"`
 }
 
-// DeployKeyHost is where a deploy key is registered.
+// DeployKeyHost tells where a deploy key is registered.
 type DeployKeyHost struct {
 	// Kind of git host.
 	Kind string `json:"kind" enum:"gitea,forgejo,github,gitlab"`

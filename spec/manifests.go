@@ -3,7 +3,7 @@
 
 package spec
 
-// Manifests is what the cluster gets at day 0 beside its CNI, in this order: Inline by name, Charts
+// Manifests holds what the cluster gets at day 0 beside its CNI, in this order: Inline by name, Charts
 // by Order and name, Extra in the given order.
 type Manifests struct {
 	// Inline manifests, by name.

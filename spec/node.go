@@ -13,7 +13,7 @@ const (
 	Worker Role = "worker"
 )
 
-// Node is everything that can be said about one node. The same fields stand in the defaults, in a
+// Node holds everything that can be said about one node. The same fields stand in the defaults, in a
 // size, in a pool and at the node itself; the most specific one that is set wins, maps key by key.
 type Node struct {
 	// Role is what the node is in the cluster.
@@ -44,7 +44,7 @@ type Node struct {
 	NodeConfig `json:",inline"`
 }
 
-// NodeConfig is what the Talos configuration of one node says beyond its cluster's.
+// NodeConfig holds what the Talos configuration of one node says beyond its cluster's.
 type NodeConfig struct {
 	// Hostname is the node's name in Talos and Kubernetes; defaults to the node's name.
 	Hostname *string `json:"hostname,omitempty"`

@@ -5,7 +5,7 @@ package stack
 
 import "github.com/talos-proxmox/talos-proxmox/spec"
 
-// File is what a stack file can say, under the keys talos-proxmox:<key> of its config.
+// File holds what a stack file can say, under the keys talos-proxmox:<key> of its config.
 type File struct {
 	// Proxmox says how to reach Proxmox VE and which hosts there are.
 	Proxmox spec.Proxmox `json:"proxmox,omitempty"`

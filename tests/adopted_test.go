@@ -107,7 +107,7 @@ func bundleOf(t *testing.T, path string) string {
 	return file
 }
 
-// planned is what a preview says of a resource.
+// planned holds what a preview says of a resource.
 type planned struct {
 	Op      string
 	Changed []string // properties

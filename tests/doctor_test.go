@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// examined is what `tpx doctor --json` tells.
+// examined holds what `tpx doctor --json` tells.
 type examined struct {
 	Checks []struct{ Check, State, Why string }
 	// Findings with their settings.

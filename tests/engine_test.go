@@ -231,7 +231,7 @@ func (s *site) create(stack string) {
 	s.must("pulumi", "stack", "init", stack)
 }
 
-// status is what the lab says of its site.
+// status holds what the lab says of its site.
 type status struct {
 	VMs []struct {
 		VMID   int    `json:"vmid"`

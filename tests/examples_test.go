@@ -40,7 +40,7 @@ func TestExamplesWithGenuinePlugins(t *testing.T) {
 	}
 }
 
-// example is what comes of a stack file in examples/.
+// example holds what comes of a stack file in examples/.
 type example struct {
 	example string
 	edits   []string // to the stack file, in pairs

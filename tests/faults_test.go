@@ -92,7 +92,7 @@ func (f *faulty) mustUp(options ...string) {
 	f.must("pulumi", "preview", "--stack", faultStack, "--config-file", f.file(), "--expect-no-changes", "--non-interactive")
 }
 
-// siteState is what an up leaves in the site, without what differs from run to run.
+// siteState holds what an up leaves in the site, without what differs from run to run.
 type siteState struct {
 	Hosts []struct {
 		Name  string   `json:"name"`

@@ -45,7 +45,7 @@ func TestEveryPitfallsTestExists(t *testing.T) {
 	assert.Greater(t, rows, 50)
 }
 
-// holds tells whether a test file of the directory, or a file of its testdata, has the text.
+// holds reports whether a test file of the directory, or a file of its testdata, has the text.
 func holds(t *testing.T, dir, suffix, text string) bool {
 	t.Helper()
 

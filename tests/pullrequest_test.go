@@ -14,7 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// previewJob is what the example's job runs, and with which variables.
+// previewJob holds what the example's job runs, and with which variables.
 type previewJob struct {
 	Env   map[string]string
 	Steps []struct{ Name, Run string }

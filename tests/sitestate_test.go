@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// shape is what a site and a stack's state hold, as far as it does not depend on when it was made: two
+// shape holds what a site and a stack's state hold, as far as it does not depend on when it was made: two
 // ways that lead to the same end lead to the same shape.
 type shape struct {
 	VMs       []string // id, name, host, power, changes that wait for a reboot

@@ -26,7 +26,7 @@ type event struct {
 	Attrs  map[string]string `json:"attrs"`
 }
 
-// trace is what happened at a site, in the order of its beginning. The site writes it, never the
+// trace holds what happened at a site, in the order of its beginning. The site writes it, never the
 // product, and what is asserted of a living cluster is asserted of it.
 type trace []event
 

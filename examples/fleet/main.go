@@ -74,7 +74,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	return nil
 }
 
-// result is what came of one cluster.
+// result holds what came of one cluster.
 type result struct {
 	cluster string
 	took    time.Duration

@@ -49,7 +49,7 @@ type Pull struct {
 	Outside bool
 }
 
-// Input is what the list is made from.
+// Input holds what the list is made from.
 type Input struct {
 	// Config is the cluster, complete.
 	Config spec.Config

@@ -65,7 +65,7 @@ func hostOf(name string) string {
 	return host
 }
 
-// mirror says whether the host is one of the stack's mirrors.
+// mirror reports whether the host is one of the stack's mirrors.
 func (l *lister) mirror(host string) bool {
 	for _, registry := range l.cfg.Talos.Registries {
 		for _, endpoint := range registry.Endpoints {

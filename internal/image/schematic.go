@@ -19,7 +19,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// Schematic is what the Image Factory builds images from.
+// Schematic holds what the Image Factory builds images from.
 type Schematic struct {
 	// ID the factory knows it by: the SHA-256 of YAML.
 	ID string

@@ -130,7 +130,7 @@ func spread(path string, value any, into map[string]string) {
 	}
 }
 
-// mayBeSecret says whether a value may hold a secret that Talos does not know as one: whole files and
+// mayBeSecret reports whether a value may hold a secret that Talos does not know as one: whole files and
 // manifests, environments, headers, passwords in URLs.
 func mayBeSecret(path, value string) bool {
 	for _, part := range []string{"env.", "environment", "files[", "inlineManifests[", "Headers.", "configFiles[", "passphrase", "auth", "extraArgs"} {

@@ -7,7 +7,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// gpuBundle is what a vendor's GPUs need on a node.
+// gpuBundle holds what a vendor's GPUs need on a node.
 type gpuBundle struct {
 	// modules are loaded at boot.
 	modules []string

@@ -10,7 +10,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// Input is everything that machine configurations are rendered from, except the secrets.
+// Input holds everything that machine configurations are rendered from, except the secrets.
 type Input struct {
 	// Config is the cluster, complete as [spec.Config.WithDefaults] returns it.
 	Config spec.Config

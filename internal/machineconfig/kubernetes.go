@@ -133,7 +133,7 @@ func (r *builder) addCoreDNS() {
 	r.cluster.CoreDNSConfig.CoreDNSImage = spec.Value(dns.Image)
 }
 
-// CoreDNSReplaced says whether the settings ask for more than Talos's CoreDNS can be told, so that
+// CoreDNSReplaced reports whether the settings ask for more than Talos's CoreDNS can be told, so that
 // the day-0 manifests bring one of their own.
 func CoreDNSReplaced(dns spec.CoreDNS) bool {
 	return !spec.Value(dns.Disabled) && (dns.Corefile != nil || spec.Value(dns.Replicas) != 2)

@@ -98,7 +98,7 @@ func (r *builder) addLegacyRegistry(name string, registry spec.Registry) {
 	all.RegistryConfig[name] = config
 }
 
-// hasCredentials says whether the registry asks who one is.
+// hasCredentials reports whether the registry asks who one is.
 func hasCredentials(r spec.Registry) bool {
 	return r.Username != nil || r.Password != nil || r.Token != nil
 }

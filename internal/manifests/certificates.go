@@ -19,7 +19,7 @@ import (
 // renews them, as with the cluster's other authorities.
 const certificateValidity = 10 * 365 * 24 * time.Hour
 
-// Certificates are those that Cilium's chart would otherwise make up at every render. They are made
+// Certificates hold those that Cilium's chart would otherwise make up at every render. They are made
 // once and kept as secrets; all are PEM.
 type Certificates struct {
 	// CA is Cilium's authority.

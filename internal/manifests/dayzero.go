@@ -15,7 +15,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// Input is everything that day-0 manifests are made from.
+// Input holds everything that day-0 manifests are made from.
 type Input struct {
 	// Config is the cluster, complete as [spec.Config.WithDefaults] returns it.
 	Config spec.Config

@@ -67,7 +67,7 @@ func (f Fetcher) Fetch(ctx context.Context, ch spec.Chart) ([]byte, error) {
 	return archive, nil
 }
 
-// index is what is read of a repository's index. Helm's own reader comes with kubectl and kustomize, 174
+// index holds what is read of a repository's index. Helm's own reader comes with kubectl and kustomize, 174
 // packages that every program with the components would compile and link.
 type index struct {
 	Entries map[string][]struct {

@@ -79,7 +79,7 @@ func (l Lock) Check(ch spec.Chart, digest string) error {
 	return nil
 }
 
-// Keep adds the digest of a chart of which none is kept, and says whether it did.
+// Keep adds the digest of a chart of which none is kept, and reports whether it did.
 func (l Lock) Keep(ch spec.Chart, digest string) (bool, error) {
 	all, err := l.read()
 	if err != nil || l.Path == "" || all[lockedAt(ch)][lockedAs(ch)] != "" {

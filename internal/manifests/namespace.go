@@ -60,7 +60,7 @@ func namespacedKinds(all []object) []string {
 	return kinds
 }
 
-// namespaced says whether the object lives in a namespace.
+// namespaced reports whether the object lives in a namespace.
 func namespaced(o object, defined []string) bool {
 	group, _, grouped := strings.Cut(stringAt(o, "apiVersion"), "/")
 	if !grouped {

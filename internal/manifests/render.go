@@ -133,7 +133,7 @@ func join(c *chart.Chart, hooks []*release.Hook, sorted []releaseutil.Manifest) 
 	return b.String()
 }
 
-// hasUnsteady says whether any template could give another text each time.
+// hasUnsteady reports whether any template could give another text each time.
 func hasUnsteady(c *chart.Chart) bool {
 	if slices.ContainsFunc(c.Templates, func(f *chart.File) bool { return unsteady.Match(f.Data) }) {
 		return true

@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// Machine is what a VM is like, as far as it says whether it is the one that is meant.
+// Machine holds what a VM is like, as far as it says whether it is the one that is meant.
 type Machine struct {
 	Name, Host string
 	// MACs of the network cards, in order, upper case.

@@ -22,7 +22,7 @@ type Apply struct {
 	Reboot
 }
 
-// effect is what applying a configuration does to a node.
+// effect holds what applying a configuration does to a node.
 type effect int
 
 const (

@@ -22,7 +22,7 @@ import (
 // never prints a secret or free text. It returns what it checked: the configuration with its defaults.
 func Check(c spec.Config, l *check.List) spec.Config { return CheckAll(c, Inputs{}, l) }
 
-// Inputs are what rules look at beside the configuration.
+// Inputs hold what rules look at beside the configuration.
 type Inputs struct {
 	// ReadFile reads a file of the project by its path; nil where there are none to read, and images are not checked.
 	ReadFile func(path string) ([]byte, error)

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// answers are what a transport meets, one after the other, and the bodies that it was sent.
+// answers hold what a transport meets, one after the other, and the bodies that it was sent.
 type answers struct {
 	left   []any
 	bodies []string

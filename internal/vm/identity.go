@@ -11,7 +11,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// Identity is what of a VM cannot be edited in place, or not without losing data. It is kept in the
+// Identity holds what of a VM cannot be edited in place, or not without losing data. It is kept in the
 // stack's state, so that an edit can be held against what was.
 type Identity struct {
 	// Rebuild is the number of times the user asked for a new VM.

@@ -65,7 +65,7 @@ func (cli CLI) Run(ctx context.Context, p kube.Process) error {
 	return nil
 }
 
-// command is what the arguments say.
+// command holds what the arguments say.
 type command struct {
 	verb, version, namespace, repository, release string
 	values, set                                   []string

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Info is what a command needs to know of a running lab.
+// Info holds what a command needs to know of a running lab.
 type Info struct {
 	PID     int     `json:"pid"`
 	Site    string  `json:"site"`    // absolute path

@@ -14,7 +14,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// secrets are what opens the site's Proxmox VE and its git hosts.
+// secrets hold what opens the site's Proxmox VE and its git hosts.
 type secrets struct {
 	Token    string `json:"token"`    // of root@pam
 	Password string `json:"password"` // of root@pam

@@ -41,7 +41,7 @@ func extensions(v string) []string {
 	return all
 }
 
-// release is what a minor release brought.
+// release holds what a minor release brought.
 type release struct {
 	minor uint64
 	names []string

@@ -23,7 +23,7 @@ type Schematic struct {
 	Customization Customization     `yaml:"customization"`
 }
 
-// Customization is what of an image is asked for.
+// Customization holds what of an image is asked for.
 type Customization struct {
 	ExtraKernelArgs  []string                          `yaml:"extraKernelArgs,omitempty"`
 	Meta             []schematic.MetaValue             `yaml:"meta,omitempty"`

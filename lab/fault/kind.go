@@ -5,7 +5,7 @@ package fault
 
 import "slices"
 
-// Kind is what goes wrong.
+// Kind holds what goes wrong.
 type Kind string
 
 // The kinds; [Kinds] says what each does.

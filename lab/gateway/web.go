@@ -11,7 +11,7 @@ import (
 	"sync"
 )
 
-// Web is what answers at HTTPS names of the world outside: some by name, others by what is asked of them.
+// Web holds what answers at HTTPS names of the world outside: some by name, others by what is asked of them.
 type Web struct {
 	mu      sync.Mutex
 	hosts   map[string]http.Handler

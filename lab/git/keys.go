@@ -98,7 +98,7 @@ func (h *Host) addKey(dir string, key Key, uniqueTitles bool) (Key, error) {
 	return key, err
 }
 
-// removeKey forgets a key; it says whether there was one.
+// removeKey forgets a key; it reports whether there was one.
 func (h *Host) removeKey(dir string, id int) (bool, error) {
 	found := false
 	err := h.changeKeys(dir, func(keys []Key) ([]Key, error) {

@@ -25,7 +25,7 @@ const (
 	KindInstaller = "installer"
 )
 
-// Image is what an image file or a boot disk holds: which Talos, of which schematic.
+// Image holds what an image file or a boot disk holds: which Talos, of which schematic.
 type Image struct {
 	Talos      string   `json:"talos"`     // "v1.12.4"
 	Schematic  string   `json:"schematic"` // id

@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// podState is what the kubelet knows of a pod beyond the API.
+// podState holds what the kubelet knows of a pod beyond the API.
 type podState struct {
 	key     string
 	started metav1.Time // when the kubelet first saw it

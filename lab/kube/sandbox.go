@@ -23,7 +23,7 @@ func (k *kubelet) blocker(ctx context.Context, pod *corev1.Pod) (reason, message
 	return "", ""
 }
 
-// makeSandbox sets up what the pod's containers share: volumes and addresses. It tells whether it
+// makeSandbox sets up what the pod's containers share: volumes and addresses. It reports whether it
 // could, and records why not.
 func (k *kubelet) makeSandbox(ctx context.Context, pod *corev1.Pod, s *podState) bool {
 	if reason, message := k.blocker(ctx, pod); reason != "" {

@@ -26,7 +26,7 @@ var data embed.FS
 // TalosVersion is the version of Talos whose answers are kept.
 const TalosVersion = "v1.12.6"
 
-// Answer is what was answered to a call.
+// Answer holds what was answered to a call.
 type Answer struct {
 	Call string
 	// Lines are the answer; one that ends in an ellipsis was cut off there, and a line that is one alone stands for more.

@@ -28,7 +28,7 @@ import (
 // maxDownload bounds what a host downloads: the lab's images are small.
 const maxDownload = 1 << 28
 
-// URLMetadata is what a server says about a file.
+// URLMetadata holds what a server says about a file.
 type URLMetadata struct {
 	Filename string
 	Mimetype string

@@ -12,7 +12,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
 )
 
-// state is what is on disk.
+// state holds what is on disk.
 type state struct {
 	Version   int        `json:"version"`
 	OpenHosts bool       `json:"openHosts,omitempty"`

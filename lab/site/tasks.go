@@ -43,7 +43,7 @@ type Task struct {
 // sayf adds a line to a task's log.
 type sayf = func(format string, args ...any)
 
-// job is what a task does.
+// job holds what a task does.
 type job func(ctx context.Context, say sayf) error
 
 // spawn starts a task and returns its UPID.

@@ -42,7 +42,7 @@ func TestTalosIsLikeThePlugin(t *testing.T) {
 	}
 }
 
-// talosGiven is what the scenes of both sides share.
+// talosGiven holds what the scenes of both sides share.
 type talosGiven struct {
 	client bridge.Tree // clientConfiguration
 	other  bridge.Tree // that of another cluster

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// cost is what one command of Pulumi takes.
+// cost holds what one command of Pulumi takes.
 type cost struct {
 	// Wall of the whole command; CPU and Memory (MiB, at its largest) of the program alone, since engine and
 	// providers are not ours.
@@ -24,7 +24,7 @@ type cost struct {
 	Memory    float64
 }
 
-// row is what a cluster of so many nodes costs.
+// row holds what a cluster of so many nodes costs.
 type row struct {
 	Nodes int
 	// Resources in the stack, and those of them that a provider plugin manages.

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// Model is what the stack file says.
+// Model holds what the stack file says.
 type Model struct {
 	Nodes   []string
 	Memory  int

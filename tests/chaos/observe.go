@@ -20,7 +20,7 @@ type Event struct {
 	Attrs  map[string]string `json:"attrs"`
 }
 
-// Site is what the lab says about itself.
+// Site holds what the lab says about itself.
 type Site struct {
 	VMs []struct {
 		VMID   int    `json:"vmid"`

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Verb is what a step does.
+// Verb holds what a step does.
 type Verb string
 
 const (

@@ -98,7 +98,7 @@ func anyChart(_ context.Context, ch spec.Chart) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// outcome is everything that a stack leads to: each resource as the engine is asked for it, and the
+// outcome holds everything that a stack leads to: each resource as the engine is asked for it, and the
 // files that are written; or the error.
 type outcome struct {
 	resources map[string]string

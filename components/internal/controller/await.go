@@ -17,7 +17,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/internal/kubeapply"
 )
 
-// appliedState is what Flux had applied when somebody waited for it.
+// appliedState holds what Flux had applied when somebody waited for it.
 type appliedState struct {
 	Settings string `json:"settings"`
 	Key      string `json:"key"`

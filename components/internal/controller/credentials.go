@@ -16,7 +16,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// Credentials are secrets that other resources may produce; those that are nil are in the settings.
+// Credentials hold secrets that other resources may produce; those that are nil are in the settings.
 type Credentials struct {
 	// Password or token that the repository is read with.
 	Password pulumi.StringInput

@@ -17,7 +17,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// modeState is what the state remembers of how a cluster follows git.
+// modeState holds what the state remembers of how a cluster follows git.
 type modeState struct {
 	How       string `json:"how"`
 	Namespace string `json:"namespace"`

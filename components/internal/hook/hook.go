@@ -62,7 +62,7 @@ func (r urnResource) URN() pulumi.URNOutput { return r.urn.ToURNOutput() }
 // resources bound to a name that was refused: so the name holds the component's type and name.
 func ID(component, name, what string) string { return component + "::" + name + "::" + what }
 
-// Function is what a hook does.
+// Function holds what a hook does.
 type Function func(step Step, args *pulumi.ResourceHookArgs) error
 
 // Register registers a hook that runs at up. Register each name once.

@@ -15,7 +15,7 @@ import (
 // heartbeat is the longest silence while a step waits.
 const heartbeat = 30 * time.Second
 
-// progress is what a step said last, and since when it runs.
+// progress holds what a step said last, and since when it runs.
 type progress struct {
 	mu      sync.Mutex
 	began   time.Time

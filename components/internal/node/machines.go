@@ -22,7 +22,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// Machine is what the state remembers of a node's VM: what of it cannot be edited in place, and who the node
+// Machine holds what the state remembers of a node's VM: what of it cannot be edited in place, and who the node
 // is in its cluster.
 type Machine struct {
 	Hostname string      `json:"hostname"`
@@ -66,7 +66,7 @@ func MachineOf(n vmargs.Node, lifecycle spec.Lifecycle) Machine {
 	return m
 }
 
-// Machines are remembered VMs by node name.
+// Machines hold remembered VMs by node name.
 type Machines map[string]Machine
 
 // Record is where the state remembers VMs. VMs depend on it: it is the only place that sees what was before,

@@ -9,7 +9,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 )
 
-// Persisted are secrets that were generated once and are the same in every later run.
+// Persisted hold secrets that were generated once and are the same in every later run.
 type Persisted struct {
 	// Resource has them in the state.
 	Resource pulumi.Resource

@@ -29,7 +29,7 @@ type Request struct {
 	ReadFile   func(string) ([]byte, error)
 }
 
-// Checked is what configurations and day-0 manifests are made from.
+// Checked holds what configurations and day-0 manifests are made from.
 type Checked struct {
 	Input machineconfig.Input
 

@@ -20,7 +20,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// storedState is what the state remembers of a credential in the user's secrets manager: never the credential
+// storedState holds what the state remembers of a credential in the user's secrets manager: never the credential
 // itself.
 type storedState struct {
 	Command []string `json:"command"`

@@ -98,7 +98,7 @@ func checkContractSupported(b *Build, was, now kubernetesState) error {
 	return nil
 }
 
-// ClusterName is what a program remembers of a cluster under a name that no setting changes.
+// ClusterName holds what a program remembers of a cluster under a name that no setting changes.
 type ClusterName struct {
 	Cluster string `json:"cluster"`
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// kubernetesState is what the state remembers of a cluster's Kubernetes: the version that it runs, and
+// kubernetesState holds what the state remembers of a cluster's Kubernetes: the version that it runs, and
 // settings that a living cluster keeps.
 type kubernetesState struct {
 	Kubernetes string `json:"kubernetes"`

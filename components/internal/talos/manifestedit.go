@@ -21,7 +21,7 @@ const fetchedMark = "fetched"
 // keptMark follows the digest of an object that its chart wants to stay.
 const keptMark = " kept"
 
-// manifestEdit is what becomes of objects when the manifests are edited.
+// manifestEdit holds what becomes of objects when the manifests are edited.
 type manifestEdit struct {
 	apply, remove []kubeapply.ObjectID
 	// stay are objects without a manifest that nobody deletes, with the reason.

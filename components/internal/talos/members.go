@@ -17,7 +17,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// memberState is what the state remembers of a node of the cluster.
+// memberState holds what the state remembers of a node of the cluster.
 type memberState struct {
 	Address  string `json:"address"`
 	Hostname string `json:"hostname"`

@@ -15,7 +15,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// readyState is what was healthy when the gate opened, as far as it is read again.
+// readyState holds what was healthy when the gate opened, as far as it is read again.
 type readyState struct {
 	Nodes map[string]struct{} `json:"nodes"`
 }

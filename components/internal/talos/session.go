@@ -21,7 +21,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// Session is what the steps of one run share that reach into a cluster.
+// Session holds what the steps of one run share that reach into a cluster.
 type Session struct {
 	Ctx *pulumi.Context
 	// Name begins the names of hooks; unique in the program.

@@ -17,7 +17,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// softwareState is what the state remembers of what a node runs.
+// softwareState holds what the state remembers of what a node runs.
 type softwareState struct {
 	Edit      string `json:"edit"`
 	Schematic string `json:"schematic"`

@@ -20,7 +20,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// Node is what the VM of a node is made from. Cluster, node and image are complete: defaults are filled in.
+// Node holds what the VM of a node is made from. Cluster, node and image are complete: defaults are filled in.
 type Node struct {
 	Cluster spec.Cluster
 	Node    spec.NamedNode

@@ -46,7 +46,7 @@ func (r *rules) ciliumValues(c spec.Cilium) {
 	r.needs("cni.cilium.chart.values", c.Chart.Values, r.ciliumNeeds(c))
 }
 
-// said is what a setting says of a chart's value.
+// said holds what a setting says of a chart's value.
 type said struct {
 	key     string
 	value   any

@@ -12,7 +12,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/internal/rules/scope"
 )
 
-// claims are values that only one holder may have, in the whole cluster and across hosts.
+// claims hold values that only one holder may have, in the whole cluster and across hosts.
 type claims struct {
 	r      *rules
 	kind   string

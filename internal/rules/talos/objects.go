@@ -120,7 +120,7 @@ func plain(v any) any {
 	}
 }
 
-// object is what every Kubernetes object says of itself.
+// object holds what every Kubernetes object says of itself.
 type object struct {
 	APIVersion string `yaml:"apiVersion"`
 	Kind       string `yaml:"kind"`

@@ -30,7 +30,7 @@ type Guest interface {
 	Run(ctx context.Context, m *Machine) Exit
 }
 
-// Machine is what a guest sees of its VM.
+// Machine holds what a guest sees of its VM.
 type Machine struct {
 	Host      string
 	VMID      int
@@ -100,7 +100,7 @@ type Interface struct {
 	Addresses []netip.Prefix
 }
 
-// CloudInit is what the cloud-init drive holds.
+// CloudInit holds what the cloud-init drive holds.
 type CloudInit struct {
 	Hostname   string
 	User       string
@@ -124,7 +124,7 @@ type PCI struct {
 	Mapping string
 }
 
-// Image is what an image file or a boot disk holds: which Talos, of which schematic.
+// Image holds what an image file or a boot disk holds: which Talos, of which schematic.
 type Image = image.Image
 
 // Disk is a disk attached to a VM. What the guest stores survives reboots and the lab's own restarts.

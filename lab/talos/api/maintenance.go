@@ -104,7 +104,7 @@ func (s *maintenanceServer) apply(
 	return &machine.ApplyConfigurationResponse{Messages: []*machine.ApplyConfiguration{reply}}, nil
 }
 
-// is113 tells whether it is Talos 1.13 or newer, whose API is the same one in maintenance mode.
+// is113 reports whether it is Talos 1.13 or newer, whose API is the same one in maintenance mode.
 func (s *maintenanceServer) is113() bool { return machineconfig.AtLeast(s.node.Image.Talos, 1, 13) }
 
 // Version answers administrators, of whom maintenance mode knows none, until 1.13 made it readable.

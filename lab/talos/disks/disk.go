@@ -12,7 +12,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/lab/talos/etcd"
 )
 
-// Installation is what Talos keeps on its system disk: the boot slots, the configuration (STATE)
+// Installation holds what Talos keeps on its system disk: the boot slots, the configuration (STATE)
 // and etcd's data (EPHEMERAL).
 type Installation struct {
 	// OS marks the disk as ours.

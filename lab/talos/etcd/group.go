@@ -32,7 +32,7 @@ type Member struct {
 	Learner bool       `json:"learner,omitempty"`
 }
 
-// Replica is what a member keeps on its disk.
+// Replica holds what a member keeps on its disk.
 type Replica struct {
 	// Cluster identifies the etcd cluster, Talos the cluster of the machine configuration.
 	Cluster  string   `json:"cluster"`

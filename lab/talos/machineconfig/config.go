@@ -91,7 +91,7 @@ func AtLeast(version string, major, minor uint64) bool {
 	return v.Major > major || v.Major == major && v.Minor >= minor
 }
 
-// RunMode is what validation asks of a platform.
+// RunMode holds what validation asks of a platform.
 type RunMode struct {
 	Platform  string
 	Installed bool

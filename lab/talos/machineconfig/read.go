@@ -95,7 +95,7 @@ func Prefixes(prefixes []netip.Prefix) []string {
 	return texts
 }
 
-// InstallTarget is what a node installs and where.
+// InstallTarget holds what a node installs and where.
 type InstallTarget interface {
 	Image() string
 	Disk() string

@@ -23,7 +23,7 @@ import (
 // osData marks a disk that holds file systems and no Talos.
 const osData = "data"
 
-// dataDisk is what Talos keeps on a disk for users: file systems by the label of their partition.
+// dataDisk holds what Talos keeps on a disk for users: file systems by the label of their partition.
 type dataDisk struct {
 	OS      string                `json:"os"`
 	Volumes map[string]filesystem `json:"volumes"`

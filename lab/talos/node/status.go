@@ -14,7 +14,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/lab/talos/machineconfig"
 )
 
-// Status is what the nodes and clusters of a site are doing.
+// Status holds what the nodes and clusters of a site are doing.
 type Status struct {
 	Nodes    []NodeStatus    `json:"nodes"`
 	Clusters []ClusterStatus `json:"clusters"`

@@ -58,7 +58,7 @@ func issue(
 	return *pair.Certificate, nil
 }
 
-// PKI is what a configured node speaks TLS with.
+// PKI holds what a configured node speaks TLS with.
 type PKI struct {
 	Server tls.Certificate
 	// Client reaches other nodes; only control planes have one.

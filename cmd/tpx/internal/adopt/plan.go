@@ -31,7 +31,7 @@ type plan struct {
 	components map[string]component
 }
 
-// component is what a resource belongs to.
+// component holds what a resource belongs to.
 type component struct {
 	kind, parent string
 	// known reports whether the state has it.

@@ -141,7 +141,7 @@ func (e *examiner) reachable() error {
 	return nil
 }
 
-// pveRelease is what Proxmox VE says of itself.
+// pveRelease holds what Proxmox VE says of itself.
 type pveRelease struct {
 	Version string `json:"version"`
 }

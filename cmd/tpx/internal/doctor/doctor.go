@@ -39,7 +39,7 @@ type Result struct {
 	Why   string `json:"why,omitempty"`
 }
 
-// Report is everything that doctor found.
+// Report holds everything that doctor found.
 type Report struct {
 	Stack    string    `json:"stack"`
 	Checks   []Result  `json:"checks"`
@@ -57,7 +57,7 @@ func (r Report) Failed() bool {
 	return false
 }
 
-// Input is what doctor looks at.
+// Input holds what doctor looks at.
 type Input struct {
 	Stack  string
 	Config spec.Config

@@ -23,7 +23,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/stack"
 )
 
-// Answers are what a first stack file is made from. Empty ones are asked for.
+// Answers hold what a first stack file is made from. Empty ones are asked for.
 type Answers struct {
 	Name, Endpoint, Host, Datastore, Bridge, Gateway, VIP string
 	// First is the first node's address with its prefix length; the others follow it.

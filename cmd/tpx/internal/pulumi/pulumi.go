@@ -67,7 +67,7 @@ func takesConfigFile(command string) bool {
 // FileStack returns the stack's name as files have it: without organization and project.
 func (c CLI) FileStack() string { return c.Stack[strings.LastIndex(c.Stack, "/")+1:] }
 
-// Project is what Pulumi.yaml says of a project.
+// Project holds what Pulumi.yaml says of a project.
 type Project struct {
 	// Dir has Pulumi.yaml in it.
 	Dir  string `yaml:"-"`

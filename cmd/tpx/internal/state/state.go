@@ -16,7 +16,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/internal/health"
 )
 
-// Cluster is what a state says of a cluster.
+// Cluster holds what a state says of a cluster.
 type Cluster struct {
 	cluster.Cluster
 

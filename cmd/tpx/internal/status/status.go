@@ -32,7 +32,7 @@ import (
 // callTimeout bounds each question.
 const callTimeout = 10 * time.Second
 
-// Report is what a cluster says.
+// Report holds what a cluster says.
 type Report struct {
 	Cluster string `json:"cluster"`
 	Nodes   []Node `json:"nodes"`
@@ -41,7 +41,7 @@ type Report struct {
 	Certificates []Certificate `json:"certificates"`
 }
 
-// Node is what one node says; Error is why it does not.
+// Node holds what one node says; Error is why it does not.
 type Node struct {
 	Name    string `json:"name"`
 	Address string `json:"address"`
