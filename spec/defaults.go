@@ -16,7 +16,11 @@ import (
 func (c Config) WithDefaults() Config {
 	c = Clone(c)
 	c.fillShared()
+	open := c.onlyGPUs()
 	for i := range c.Nodes {
+		if gpu := c.Nodes[i].GPU; open && gpu != nil {
+			setDefault(&gpu.Taint, false)
+		}
 		c.fillNode(&c.Nodes[i])
 	}
 	slices.SortStableFunc(c.Nodes, func(a, b NamedNode) int {

@@ -52,6 +52,29 @@ func (c *Config) fillNode(n *NamedNode) {
 	setDefault(&n.InstallDisk, DevicePath(*n.OSDisk))
 }
 
+// onlyGPUs reports whether every node that takes workloads has a GPU whose taint nobody wrote.
+func (c Config) onlyGPUs() bool {
+	some := false
+	for _, n := range c.Nodes {
+		if n.IsControlPlane() && !c.SchedulingOnControlPlanes() {
+			continue
+		}
+		closed := false
+		for _, taint := range n.Taints {
+			closed = closed || strings.HasSuffix(taint, ":NoSchedule") || strings.HasSuffix(taint, ":NoExecute")
+		}
+		if closed {
+			continue
+		}
+		if n.GPU == nil || n.GPU.Vendor == nil || n.GPU.Taint != nil && !*n.GPU.Taint {
+			return false
+		}
+		some = true
+	}
+
+	return some
+}
+
 // HasExtension reports whether the image names the extension: in full, in short, or by its nickname.
 func HasExtension(img Image, full string) bool {
 	return slices.ContainsFunc(img.Extensions, func(name string) bool { return OfficialExtension(name) == full })

@@ -185,7 +185,8 @@ type GPU struct {
 	ROMFile *string `json:"romFile,omitempty"`
 	// Vendor brings the whole bundle: extension check, kernel module, runtime class, label, taint.
 	Vendor *string `json:"vendor,omitempty" enum:"nvidia,amd,intel"`
-	// Taint keeps other workloads off the node.
+	// Taint keeps other workloads off the node. Where every node that takes workloads has a GPU, it is off by default: else
+	// not even the cluster's DNS would run.
 	Taint *bool `json:"taint,omitempty" default:"true"`
 }
 

@@ -39,7 +39,7 @@ func CheckAccess(p spec.Proxmox, lookup func(name string) string, l *check.List)
 	byToken := p.APIToken != nil || token != ""
 	byPassword := (p.Username != nil || env("USERNAME") != "") && (p.Password != nil || env("PASSWORD") != "")
 	byTicket := env("AUTH_TICKET") != "" && env("CSRF_PREVENTION_TOKEN") != ""
-	if !byToken && !byPassword && !byTicket {
+	if !byToken && !byPassword && !byTicket && !l.Has("proxmox.username") && !l.Has("proxmox.password") {
 		l.Addf("proxmox.apiToken", "there are no credentials: set PROXMOX_VE_API_TOKEN to user@realm!name=uuid, or write "+
 			"apiToken, or username and password, as secrets; a preview asks no host, and any token of that form does for it")
 	}
@@ -53,6 +53,9 @@ func WithEnvironment(p spec.Proxmox, lookup func(name string) string) spec.Proxm
 	}
 	if user := lookup("PROXMOX_VE_USERNAME"); user != "" && p.Username == nil {
 		p.Username = &user
+	}
+	if password := lookup("PROXMOX_VE_PASSWORD"); password != "" && p.Password == nil {
+		p.Password = spec.Ptr(spec.NewSecret(password))
 	}
 
 	return p

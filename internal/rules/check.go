@@ -35,12 +35,14 @@ func CheckAll(c spec.Config, in Inputs, l *check.List) spec.Config {
 	s := scope.New(c, l)
 	if in.Environment != nil {
 		s.Access = WithEnvironment(s.Config.Proxmox, in.Environment)
-		CheckAccess(s.Config.Proxmox, in.Environment, l)
 	}
 	s.Files = in.ReadFile
 	r := &rules{s}
 	r.tags()
 	vms.Check(s)
+	if in.Environment != nil {
+		CheckAccess(s.Config.Proxmox, in.Environment, l)
+	}
 	for _, n := range s.Config.Nodes {
 		vms.CheckNode(s, n)
 		networks.CheckNode(s, n)
@@ -63,6 +65,7 @@ func CheckAll(c spec.Config, in Inputs, l *check.List) spec.Config {
 // of: for a caller that has nodes and no cluster.
 func CheckNodes(c spec.Config, l *check.List) {
 	s := scope.New(c, l)
+	vms.CheckFirmware(s)
 	for _, n := range s.Config.Nodes {
 		checkTags(scope.NodePath(n), reflect.ValueOf(n.Node), l)
 		vms.CheckNode(s, n)

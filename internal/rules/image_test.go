@@ -43,8 +43,8 @@ func TestImages(t *testing.T) {
 			"images.default.extensions[1]: siderolabs/lldpd is named twice, first by extensions[0]",
 		}},
 		"meta keys": {spec.Image{Meta: map[string]string{"10": "a", "0xa": "b", "big": "c"}}, []string{
-			`images.default.meta: "0xa" and "10" are the same key`,
-			`images.default.meta: "big" is no META key: write a number up to 255, such as "10" or "0x0a"`,
+			`images.default.meta.10: "0xa" and "10" are the same key`,
+			`images.default.meta.big: "big" is no META key: write a number up to 255, such as "10" or "0x0a"`,
 		}},
 		"an ISO for arm64": {spec.Image{Arch: spec.Ptr("arm64")}, []string{
 			"images.default.boot: arm64 VMs have no IDE drive to boot an ISO from: set boot to disk",

@@ -105,6 +105,11 @@ func (r *rules) heldBy(pool scope.Range) []string {
 
 // poolOnWire checks that addresses which are announced on layer 2 are of a network that nodes are in.
 func (r *rules) poolOnWire(path string, c spec.Cilium, pool scope.Range) {
+	for _, n := range r.Config.Nodes {
+		if r.Wrong(scope.NodePath(n) + ".networks") {
+			return
+		}
+	}
 	networks := r.NodeNetworks()
 	if c.L2 == nil || c.BGP != nil || len(networks) == 0 {
 		return

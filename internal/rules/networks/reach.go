@@ -264,3 +264,14 @@ func (r *rules) podsPerNode() {
 		}
 	}
 }
+
+// hasGateway reports whether a node itself asks the gateway: if it is the node's own address, it is told there.
+func hasGateway(n spec.NamedNode, gateway string) bool {
+	for _, d := range n.Devices() {
+		if spec.Value(d.Gateway) == gateway || spec.Value(d.Gateway6) == gateway {
+			return true
+		}
+	}
+
+	return false
+}

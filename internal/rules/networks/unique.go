@@ -77,7 +77,7 @@ func (r *rules) gatewaysFree(holder map[string]string) {
 				at := check.Key(scope.NodePath(n)+".networks", d.Name)
 				if address, err := netip.ParseAddr(*g); err == nil && likelyGateway(d.Network, address) {
 					r.addressOfGateway(node, address)
-				} else if node != n.Name {
+				} else if other, _ := r.Config.Node(node); node != n.Name && !hasGateway(other, *g) {
 					r.Addf(at+field, "%s is the address of node %s: a gateway must be another machine", *g, node)
 				}
 			}

@@ -111,10 +111,18 @@ func (r *rules) encryption(path string, e *spec.Encryption) {
 	if kind != "tpm" {
 		return
 	}
+	var without []string
 	for _, n := range r.Config.Nodes {
 		if n.TPM == nil {
-			r.Addf(scope.NodePath(n)+".tpm", "is required, since %s takes its key from the TPM", path)
+			without = append(without, n.Name)
 		}
+	}
+	if len(without) > 0 {
+		more := " has"
+		if len(without) > 1 {
+			more = " and " + strconv.Itoa(len(without)-1) + " more have"
+		}
+		r.Addf(path+".key", "is tpm, and node %s%s none: add tpm to the nodes, such as defaults.all.tpm: {}", without[0], more)
 	}
 }
 

@@ -38,7 +38,7 @@ func (r *rules) disks(at string, n spec.NamedNode) {
 		}
 	}
 	r.disk(at+".osDisk", n, *n.OSDisk)
-	if links := n.OSDisk.GuestLinks(); len(links) > 1 && *n.InstallDisk == links[0] {
+	if links := n.OSDisk.GuestLinks(); len(links) > 1 && *n.InstallDisk == links[0] && !r.Wrong(at+".osDisk.serial") {
 		r.Addf(at+".osDisk.serial", unlinked)
 	}
 	if len(n.Disks)+1 > maxDisks {
@@ -115,6 +115,7 @@ func (r *rules) disk(at string, n spec.NamedNode, d spec.Disk) {
 		r.Addf(at+".unitNumber", "%d is too large: the last slot on %s is %d", *d.UnitNumber, bus, last)
 	}
 	r.Datastore(at+".datastore", d.Datastore)
+	r.speedFits(at+".speed", d.Speed)
 	r.bus(at, n, d, bus)
 	if d.Serial != nil && !scope.SerialForm.MatchString(*d.Serial) {
 		r.Addf(at+".serial",
@@ -123,12 +124,16 @@ func (r *rules) disk(at string, n spec.NamedNode, d spec.Disk) {
 	if m := d.Mountpoint; m != nil && (path.Clean(*m) != *m || !strings.HasPrefix(*m, "/var/")) {
 		r.Addf(at+".mountpoint", "%q cannot be mounted: Talos mounts disks below /var/ only", *m)
 	}
+	if d.Mountpoint != nil {
+		r.volumeName(at+".mountpoint", *d.Mountpoint)
+	}
 }
 
 // bus checks what only some buses can do.
 func (r *rules) bus(at string, n spec.NamedNode, d spec.Disk, bus string) {
 	if *d.Iothread && bus == "scsi" && *n.SCSIHardware != "virtio-scsi-single" {
-		r.Addf(at+".iothread", "needs scsiHardware virtio-scsi-single, and it is %s: change one of them", *n.SCSIHardware)
+		node := check.Head(at, 2)
+		r.List.Between(at+".iothread", node+".scsiHardware", "iothread needs scsiHardware virtio-scsi-single, and it is %s: change one of them", *n.SCSIHardware)
 	}
 	if *d.Iothread && bus == "sata" {
 		r.Addf(at+".iothread", "does not exist on sata: use scsi or virtio, or set it to false")

@@ -21,12 +21,16 @@ func Check(s *scope.Scope) {
 		r.BlockName(check.Key("images", name), name)
 		r.image(check.Key("images", name), r.Config.Images[name])
 	}
+	r.firmwares()
 	r.hosts()
 	r.openNodes()
 }
 
 // CheckProxmox records what is wrong with the way to Proxmox VE and with its hosts, for a caller that has no nodes.
 func CheckProxmox(s *scope.Scope) { (&rules{s}).proxmox() }
+
+// CheckFirmware records nodes whose firmware does not boot their image.
+func CheckFirmware(s *scope.Scope) { (&rules{s}).firmwares() }
 
 // CheckNode records what is wrong with a node's virtual machine, and with what the node is called.
 func CheckNode(s *scope.Scope, n spec.NamedNode) { (&rules{s}).node(n) }

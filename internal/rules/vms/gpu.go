@@ -35,8 +35,18 @@ func (r *rules) gpu(at string, n spec.NamedNode) {
 		return
 	}
 	g, at := *n.GPU, at+".gpu"
-	if (g.Mapping == nil) == (len(g.Devices) == 0) {
+	switch {
+	case (g.Mapping == nil) == (len(g.Devices) == 0):
 		r.Addf(at, "needs either mapping or devices")
+	case g.Mapping != nil && len(g.Identities) > 0:
+		r.Addf(at+".identities", "are for devices, and mapping names a mapping that is there: remove them")
+
+		return
+	case g.Mapping != nil && !mappingForm.MatchString(*g.Mapping):
+		r.Addf(at+".mapping", "%q is no name of a resource mapping", *g.Mapping)
+	}
+	if g.ROMFile != nil && (strings.ContainsAny(*g.ROMFile, "/,;") || *g.ROMFile == "..") {
+		r.Addf(at+".romFile", "%q is no file of the host's /usr/share/kvm: write its name alone", *g.ROMFile)
 	}
 	for i, device := range g.Devices {
 		path := check.Index(at+".devices", i)
@@ -49,7 +59,7 @@ func (r *rules) gpu(at string, n spec.NamedNode) {
 			r.Addf(path, "%s stands there twice", device)
 		case len(g.Identities) == 0:
 			r.onlyRoot(path)
-		case !hasKey(g.Identities, device):
+		case !hasKey(g.Identities, device) && len(g.Identities) != len(g.Devices):
 			r.Addf(at+".identities", "lack %s: say what every device is, or nothing of any", device)
 		}
 	}
@@ -83,10 +93,13 @@ func (r *rules) gpuBundle(at string, n spec.NamedNode, g spec.GPU) {
 	if g.Vendor == nil || img.SchematicFile != nil {
 		return
 	}
+	var lacking []string
 	for _, group := range gpuExtensions[*g.Vendor] {
 		if !slices.ContainsFunc(group, func(short string) bool { return spec.HasExtension(img, "siderolabs/"+short) }) {
-			r.Addf(at+".vendor",
-				"is %s, and image %s has none of its extensions %s: add one", *g.Vendor, *n.Node.Image, strings.Join(group, ", "))
+			lacking = append(lacking, "one of "+strings.Join(group, ", "))
 		}
+	}
+	if len(lacking) > 0 {
+		r.Addf(at+".vendor", "is %s, and image %s lacks its extensions: add %s", *g.Vendor, *n.Node.Image, strings.Join(lacking, ", and "))
 	}
 }

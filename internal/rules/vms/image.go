@@ -53,8 +53,14 @@ func validateSchematic(
 			}
 		}
 		plainSchematic(check.Join(path, "schematicFile"), *img.SchematicFile, readFile, l)
-		if _, err := image.Resolve(img, talosVersion, readFile); err != nil {
+		schematic, err := image.Resolve(img, talosVersion, readFile)
+		if err != nil {
 			l.Addf(check.Join(path, "schematicFile"), "%s", err)
+		}
+		for _, name := range schematic.Extensions {
+			if _, err := image.Extension(name, talosVersion); err != nil {
+				l.Addf(check.Join(path, "schematicFile"), "%s", err)
+			}
 		}
 
 		return
@@ -85,9 +91,9 @@ func validateSchematic(
 	for key := range img.Meta {
 		number, err := image.MetaKey(key)
 		if err != nil {
-			l.Addf(check.Join(path, "meta"), "%s", err)
+			l.Addf(check.Key(check.Join(path, "meta"), key), "%s", err)
 		} else if other, twice := numbers[number]; twice {
-			l.Addf(check.Join(path, "meta"), "%q and %q are the same key", min(key, other), max(key, other))
+			l.Addf(check.Key(check.Join(path, "meta"), max(key, other)), "%q and %q are the same key", min(key, other), max(key, other))
 		}
 		numbers[number] = key
 	}

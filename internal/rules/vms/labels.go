@@ -24,6 +24,8 @@ func (r *rules) labels(at string, n spec.NamedNode) {
 	for _, key := range scope.SortedKeys(n.Labels) {
 		path, value := check.Key(at+".labels", key), n.Labels[key]
 		switch {
+		case key == controlPlane && n.IsControlPlane() && value != "":
+			r.Addf(path, "is %q, and Talos gives control planes the label without a value: remove it", value)
 		case key == zoneLabel && n.Zone != nil && value != *n.Zone:
 			r.Addf(path, "is %s, and the node's zone is %s: remove the label", value, *n.Zone)
 		case key == hostnameLabel && value != *n.Hostname:
@@ -39,6 +41,9 @@ func (r *rules) labels(at string, n spec.NamedNode) {
 	}
 	if _, ok := n.Taints[controlPlane]; ok && !n.IsControlPlane() {
 		r.Addf(check.Key(at+".taints", controlPlane), "is the taint of control planes, and the node is a worker: remove it")
+	}
+	if said := r.Said.Cluster.AllowSchedulingOnControlPlanes; spec.Value(said) && n.IsControlPlane() && strings.HasSuffix(n.Taints[controlPlane], ":NoSchedule") {
+		r.Addf(check.Key(at+".taints", controlPlane), "keeps workloads off, and cluster.allowSchedulingOnControlPlanes is true: remove one of them")
 	}
 	for _, key := range scope.SortedKeys(n.Taints) {
 		if ofKubernetes(key) {
@@ -63,7 +68,7 @@ func (r *rules) openNodes() {
 		for _, key := range scope.SortedKeys(n.Taints) {
 			if _, effect, _ := strings.Cut(n.Taints[key], ":"); scope.IsQualified(key) && (effect == "NoSchedule" || effect == "NoExecute") {
 				shut = check.Key(scope.NodePath(n)+".taints", key)
-				if ofKubernetes(key) {
+				if ofKubernetes(key) || key == controlPlane && !n.IsControlPlane() {
 					return // told at the taint
 				}
 			}

@@ -51,7 +51,7 @@ func (r *rules) credentials(p spec.Proxmox) {
 		r.Addf("proxmox.password", "stands beside an API token: keep one of them")
 	}
 	if p.APIToken == nil {
-		r.Together("proxmox", p.Username != nil, p.Password != nil)
+		r.Together("proxmox", r.Access.Username != nil, r.Access.Password != nil)
 	}
 	if p.Username != nil && !userForm.MatchString(*p.Username) {
 		r.Addf("proxmox.username", "is no user of Proxmox VE: write user@realm, such as root@pam")
@@ -118,6 +118,10 @@ func (r *rules) image(path string, img spec.Image) {
 	}
 	r.Each(path+".kernelArgs", img.KernelArgs, isArgument,
 		"is not one kernel argument: write each as an entry of its own")
+	r.arguments(path, img)
+	if img.InstallerMirror != nil && strings.Contains(*img.InstallerMirror, ".") && !mirrorForm.MatchString(*img.InstallerMirror) && !strings.Contains(*img.InstallerMirror, ":") {
+		r.Addf(path+".installerMirror", "%q is no registry: write host and path in small letters, without a slash at the end", *img.InstallerMirror)
+	}
 	if *img.Boot == "disk" && r.Config.Proxmox.SSH == nil {
 		r.Addf(path+".boot", "is disk, which needs SSH to the hosts: add proxmox.ssh, or boot the iso")
 	}

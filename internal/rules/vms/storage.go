@@ -25,6 +25,7 @@ var diskName = regexp.MustCompile(`^/dev/(sd|vd)([a-z])$`)
 func (r *rules) installDisk(at string, n spec.NamedNode) {
 	path := at + ".installDisk"
 	device := *n.InstallDisk
+	defer r.ownLinks(path, n)
 	if strings.HasPrefix(device, "/dev/disk/") {
 		return
 	}

@@ -43,6 +43,7 @@ func (r *rules) processor(at string, n spec.NamedNode) {
 	if n.CPUAffinity != nil {
 		r.onlyRoot(at + ".cpuAffinity")
 	}
+	r.processorFits(at, n)
 	r.coreSets(at, n)
 	if limit, cores := spec.Value(n.CPULimit), *n.CPU**n.Sockets; limit > cores {
 		r.Addf(at+".cpuLimit", "%d is more than the VM's %d cores: lower it, or remove it", limit, cores)
@@ -114,15 +115,8 @@ func (r *rules) firmware(at string, n spec.NamedNode) {
 		r.Datastore(at+".tpm.datastore", n.TPM.Datastore)
 	}
 	img := r.Config.Image(n)
-	if spec.Value(img.SecureBoot) {
-		if !ovmf {
-			r.Addf(at+".bios", "is %s, and image %s has secure boot: set bios to ovmf", *n.BIOS, *n.Node.Image)
-		} else if spec.Value(n.EFIDisk.PreEnrolledKeys) {
-			r.Addf(at+".efiDisk.preEnrolledKeys", "enrols Microsoft's keys, with which Talos does not boot: set it to false")
-		}
-	}
-	if spec.Value(img.Arch) == "arm64" && !ovmf {
-		r.Addf(at+".bios", "is %s, and image %s is for arm64: set bios to ovmf", *n.BIOS, *n.Node.Image)
+	if spec.Value(img.SecureBoot) && ovmf && spec.Value(n.EFIDisk.PreEnrolledKeys) {
+		r.Addf(at+".efiDisk.preEnrolledKeys", "enrols Microsoft's keys, with which Talos does not boot: set it to false")
 	}
 }
 
@@ -132,6 +126,8 @@ func (r *rules) guest(at string, n spec.NamedNode) {
 		r.Addf(at+".agent",
 			"is true, and image %s has no %s: add the extension, or set agent to false", *n.Node.Image, spec.AgentExtension)
 	}
+	r.schematicAgent(at, n)
+	r.guestFits(at, n)
 	r.Positive(at+".agentTimeout", n.AgentTimeout)
 	r.Each(at+".tags", n.Tags, scope.TagForm.MatchString, scope.TagRule)
 	r.bootOrder(at, n)
@@ -140,7 +136,7 @@ func (r *rules) guest(at string, n spec.NamedNode) {
 	if n.Pool != nil && !scope.DatastoreForm.MatchString(*n.Pool) {
 		r.Addf(at+".pool", "%q is no name of a resource pool", *n.Pool)
 	}
-	if n.HA != nil && n.HA.Group != nil && *r.Config.Proxmox.Version >= 9 {
+	if n.HA != nil && n.HA.Group != nil && *r.Config.Proxmox.Version >= 9 && !r.Wrong(at+".ha.group") {
 		r.Addf(at+".ha.group",
 			"there are no HA groups in Proxmox VE %d: remove it, and write an HA rule in Proxmox", *r.Config.Proxmox.Version)
 	}
