@@ -23,6 +23,7 @@ func TestLayersPointOneWay(t *testing.T) {
 		"stack/...":      {module + "components", module + "lab", "github.com/pulumi"},
 		"internal/...":   {module + "components", module + "stack", module + "lab"},
 		"components/...": {module + "stack", module + "lab"},
+		"policy/...":     {module + "components", module + "stack", module + "lab"},
 		"":               {module + "lab"},
 	}
 	mayUsePulumi := map[string]bool{module + "internal/pulumitest": true}
