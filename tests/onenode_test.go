@@ -10,6 +10,7 @@ import (
 	"encoding/pem"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -128,7 +129,10 @@ func TestSnapshotBringsAClusterBack(t *testing.T) {
 	one := s.up("small", s.small(alone(saving...)...))
 	s.must("kubectl", "--kubeconfig", one.kubeconfig, "create", "configmap", "kept", "--from-literal=a=b")
 
-	one.edit(s.small(alone(append(saving, "version: v1.12.4", "version: v1.12.5")...)...))
+	upgraded := one.edit(s.small(alone(append(saving, "version: v1.12.4", "version: v1.12.5")...)...))
+	assert.Regexp(t, `cluster "small" is ready: 1 control plane and 0 workers at \S+; credentials: .*\n *Talos v1.12.5: 1 node in \d+s\n *configurations: 1 node in \d+s`,
+		upgraded.all())
+	assert.LessOrEqual(t, strings.Count(upgraded.diagnostics(), "cp-1"), 3, "what stays to be read of a node: %s", upgraded.diagnostics())
 	files, err := filepath.Glob(filepath.Join(dir, "small-talos-v1.12.4-*Z.snapshot"))
 	require.NoError(t, err)
 	require.Len(t, files, 1)
@@ -155,4 +159,18 @@ func TestSnapshotBringsAClusterBack(t *testing.T) {
 	s.must("kubectl", "--kubeconfig", one.kubeconfig, "get", "configmap", "kept")
 	assert.Len(t, s.trace(started).of("talos.bootstrap"), 1, "the operator's own")
 	one.isSettled()
+}
+
+// diagnostics returns what a run leaves to be read at its end, without the headings of resources.
+func (r result) diagnostics() string {
+	_, text, _ := strings.Cut(r.stdout, "\nDiagnostics:\n")
+	text, _, _ = strings.Cut(text, "\nOutputs:\n")
+	var lines []string
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "    ") {
+			lines = append(lines, line)
+		}
+	}
+
+	return strings.Join(lines, "")
 }

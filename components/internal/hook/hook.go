@@ -6,6 +6,7 @@ package hook
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 )
@@ -23,9 +24,9 @@ type Step struct {
 // Report writes a line to the resource's log, where people see what was done and what is awaited. What is awaited is
 // shown while it lasts; what was done stays.
 func (s Step) Report(line string) {
-	s.progress.say(line)
+	s.progress.say(line, time.Now())
 	if isPassing(line) {
-		s.pass(line)
+		s.pass(s.progress.placed(line))
 
 		return
 	}

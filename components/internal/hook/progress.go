@@ -12,16 +12,20 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 )
 
-// heartbeat is the longest silence while a step waits.
-const heartbeat = 30 * time.Second
+// heartbeat is the longest silence while a step waits; whether it is over is looked at several times as often.
+const (
+	heartbeat = 30 * time.Second
+	looks     = 6
+)
 
 // progress holds what a step said last, and since when it runs.
 type progress struct {
-	mu      sync.Mutex
-	began   time.Time
-	limit   time.Duration
-	last    string
-	changed bool
+	mu     sync.Mutex
+	began  time.Time
+	limit  time.Duration
+	at, of int
+	last   string
+	said   time.Time
 }
 
 // begin returns the step of a hook that starts now. Until the returned function is called, people hear from it at least
@@ -30,14 +34,14 @@ func begin(ctx *pulumi.Context, urn pulumi.URN, interval time.Duration) (Step, f
 	step := Step{Ctx: ctx, URN: urn, progress: &progress{began: time.Now()}}
 	ended := make(chan struct{})
 	go func() {
-		tick := time.NewTicker(interval)
+		tick := time.NewTicker(interval / looks)
 		defer tick.Stop()
 		for {
 			select {
 			case <-ended:
 				return
 			case <-tick.C:
-				if line := step.progress.beat(time.Now()); line != "" {
+				if line := step.progress.beat(time.Now(), interval-interval/looks); line != "" {
 					step.pass(line)
 				}
 			}
@@ -45,6 +49,15 @@ func begin(ctx *pulumi.Context, urn pulumi.URN, interval time.Duration) (Step, f
 	}()
 
 	return step, sync.OnceFunc(func() { close(ended) })
+}
+
+// At tells which of the cluster's nodes, counted from 1, the step works on.
+func (s Step) At(node, nodes int) {
+	if s.progress != nil {
+		s.progress.mu.Lock()
+		defer s.progress.mu.Unlock()
+		s.progress.at, s.progress.of = node, nodes
+	}
 }
 
 // Within tells how long the step may take, as a setting says.
@@ -72,31 +85,47 @@ func isPassing(line string) bool {
 }
 
 // say notes a line.
-func (p *progress) say(line string) {
+func (p *progress) say(line string, now time.Time) {
 	if p == nil {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.last, p.changed = line, true
+	p.last, p.said = line, now
 }
 
-// beat returns what to say when nothing was said for a while; empty where something was, or nothing is waited for.
-func (p *progress) beat(now time.Time) string {
+// beat returns what to say when nothing was said for so long; empty where something was, or nothing is waited for.
+func (p *progress) beat(now time.Time, silence time.Duration) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.last == "" {
+	if p.last == "" || now.Sub(p.said) < silence {
 		return ""
 	}
-	if p.changed {
-		p.changed = false
-
-		return ""
-	}
+	p.said = now
 	took := now.Sub(p.began).Round(time.Second)
 	if p.limit > 0 {
-		return fmt.Sprintf("%s (%s of at most %s)", p.last, took, p.limit)
+		return fmt.Sprintf("%s%s (%s of at most %s)", p.place(), p.last, took, p.limit)
 	}
 
-	return fmt.Sprintf("%s (%s)", p.last, took)
+	return fmt.Sprintf("%s%s (%s)", p.place(), p.last, took)
+}
+
+// placed returns a line with the place of its node before it.
+func (p *progress) placed(line string) string {
+	if p == nil {
+		return line
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+
+	return p.place() + line
+}
+
+// place names the node among the others, "node 2/6: "; empty for a step that works on no single one. Call it with the lock.
+func (p *progress) place() string {
+	if p.of == 0 {
+		return ""
+	}
+
+	return fmt.Sprintf("node %d/%d: ", p.at, p.of)
 }

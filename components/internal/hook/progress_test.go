@@ -14,17 +14,19 @@ func TestBeat(t *testing.T) {
 	t.Parallel()
 
 	began := time.Unix(0, 0)
+	after := func(seconds int) time.Time { return began.Add(time.Duration(seconds) * time.Second) }
+	const silence = 25 * time.Second
 	p := &progress{began: began}
-	assert.Empty(t, p.beat(began.Add(30*time.Second)), "nothing is waited for yet")
-	p.say("waiting: etcd is healthy on every control plane: cp-2: service etcd is in state Preparing")
-	assert.Empty(t, p.beat(began.Add(60*time.Second)), "it was said just now")
-	assert.Equal(t, "waiting: etcd is healthy on every control plane: cp-2: service etcd is in state Preparing (1m30s)",
-		p.beat(began.Add(90*time.Second)))
-	p.limit = 20 * time.Minute
-	assert.Equal(t, "waiting: etcd is healthy on every control plane: cp-2: service etcd is in state Preparing (2m0s of at most 20m0s)",
-		p.beat(began.Add(120*time.Second)))
-	p.say("cp-2 is back")
-	assert.Empty(t, p.beat(began.Add(150*time.Second)))
+	assert.Empty(t, p.beat(after(30), silence), "nothing is waited for yet")
+	p.say("waiting: etcd is healthy on every control plane: cp-2: service etcd is in state Preparing", after(40))
+	assert.Empty(t, p.beat(after(60), silence), "it was said just now")
+	assert.Equal(t, "waiting: etcd is healthy on every control plane: cp-2: service etcd is in state Preparing (1m5s)", p.beat(after(65), silence))
+	assert.Empty(t, p.beat(after(70), silence), "it was said again just now")
+	p.limit, p.at, p.of = 20*time.Minute, 2, 6
+	assert.Equal(t, "node 2/6: waiting: etcd is healthy on every control plane: cp-2: service etcd is in state Preparing (1m30s of at most 20m0s)",
+		p.beat(after(90), silence))
+	p.say("cp-2 is back", after(100))
+	assert.Empty(t, p.beat(after(120), silence))
 }
 
 func TestPassingStatesAreNotKept(t *testing.T) {

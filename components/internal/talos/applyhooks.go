@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
@@ -22,8 +23,10 @@ import (
 // would. A new node joins without a turn; what an earlier life of it left in etcd and Kubernetes goes first.
 func applyHooks(s *Session, m cluster.Member) (*pulumi.ResourceHookBinding, error) {
 	var turn rollout.Apply
+	var began time.Time
 	ctx := s.Ctx.Context()
-	enter, err := s.hook("apply/"+m.Name, func(step hook.Step, args *pulumi.ResourceHookArgs) error {
+	enter, err := s.nodeHook("apply", m, func(step hook.Step, args *pulumi.ResourceHookArgs) error {
+		began = time.Now()
 		d, err := s.disruption(step)
 		if err != nil {
 			return err
@@ -34,13 +37,18 @@ func applyHooks(s *Session, m cluster.Member) (*pulumi.ResourceHookBinding, erro
 	if err != nil {
 		return nil, err
 	}
-	leave, err := s.hook("applied/"+m.Name, func(step hook.Step, _ *pulumi.ResourceHookArgs) error {
+	leave, err := s.nodeHook("applied", m, func(step hook.Step, _ *pulumi.ResourceHookArgs) error {
 		d, err := s.disruption(step)
 		if err != nil {
 			return err
 		}
 
-		return turn.After(ctx, d, m)
+		if err := turn.After(ctx, d, m); err != nil {
+			return err
+		}
+		s.work.did("configurations", m.Name, began, time.Now())
+
+		return nil
 	})
 	if err != nil {
 		return nil, err
@@ -49,7 +57,7 @@ func applyHooks(s *Session, m cluster.Member) (*pulumi.ResourceHookBinding, erro
 	if err != nil {
 		return nil, err
 	}
-	heal, err := s.hook("heal/"+m.Name, func(step hook.Step, _ *pulumi.ResourceHookArgs) error {
+	heal, err := s.nodeHook("heal", m, func(step hook.Step, _ *pulumi.ResourceHookArgs) error {
 		if s.isNew.Load() {
 			return nil
 		}

@@ -30,7 +30,7 @@ func bootstrap(b *Build, applies map[string]*machine.ConfigurationApply) (pulumi
 			defer reapplyLostConfigs(b.Session, step, []cluster.Member{first})()
 
 			err = rollout.Bootstrap{
-				Access: remote, Cluster: b.Cluster, Poll: pollOptions(b.Config.Lifecycle.ApplyTimeout), Report: step.Report,
+				Access: remote, Cluster: b.Cluster, Poll: pollOptions(b.Config.Lifecycle.ApplyTimeout), Report: b.reporting(step),
 			}.Run(b.Ctx.Context(), first)
 			if err == nil {
 				b.bootstrapped.set()

@@ -6,6 +6,7 @@ package talos
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
@@ -120,7 +121,7 @@ func permitted(b *Build, kubernetes *pulumi.Stash) pulumi.StringOutput {
 
 // upgradeKubernetes brings the cluster to the version that the stack names.
 func upgradeKubernetes(b *Build, step hook.Step) error {
-	remote, err := b.APIs.openLiving(b.Ctx.Context(), step.Report)
+	remote, err := b.APIs.openLiving(b.Ctx.Context(), b.reporting(step))
 	if err != nil {
 		return err
 	}
@@ -128,11 +129,20 @@ func upgradeKubernetes(b *Build, step hook.Step) error {
 	cluster := b.Cluster
 	cluster.Leaving = true
 
-	return rollout.KubernetesUpgrade{
+	began := time.Now()
+	err = rollout.KubernetesUpgrade{
 		Access: remote, Cluster: cluster, Gate: b.Gate, Poll: pollOptions(b.Config.Lifecycle.UpgradeTimeout),
-		Report: step.Report, Snapshots: snapshotsOf(b.Session, remote), Metrics: remote.Metrics,
+		Report: b.reporting(step), Snapshots: snapshotsOf(b.Session, remote), Metrics: remote.Metrics,
 		Bootstrapped: b.wasBootstrapped, Force: b.Config.Lifecycle.Force,
 	}.Run(b.Ctx.Context(), *b.Config.Kubernetes.Version)
+	if err != nil {
+		return err
+	}
+	for _, n := range b.Config.Nodes {
+		b.work.did("Kubernetes "+*b.Config.Kubernetes.Version, n.Name, began, time.Now())
+	}
+
+	return nil
 }
 
 // ciliumInstall returns how Cilium is installed, empty where there is none.

@@ -71,7 +71,7 @@ func editObjects(b *Build, step hook.Step, objects *dayZeroObjects, urls []strin
 	}
 	serving := b.Cluster
 	serving.SkipKubernetes = true
-	checker := rollout.HealthChecker{Access: remote, Cluster: serving, Poll: limit, Report: step.Report}
+	checker := rollout.HealthChecker{Access: remote, Cluster: serving, Poll: limit, Report: b.reporting(step)}
 	if err := checker.Ready(ctx); err != nil {
 		return fmt.Errorf("%w\n  %s", err, howToReach(b.Config))
 	}
@@ -79,7 +79,7 @@ func editObjects(b *Build, step hook.Step, objects *dayZeroObjects, urls []strin
 	if len(edit.fetch)+len(edit.gone) > 0 {
 		extra := downloads{
 			fetcher: manifests.Fetcher{Client: manifests.ClientTrusting(b.Config.Talos.TrustedRoots)},
-			headers: b.Config.Manifests.ExtraHeaders, urls: urls, report: step.Report,
+			headers: b.Config.Manifests.ExtraHeaders, urls: urls, report: b.reporting(step),
 		}
 		more, rest, err := extra.edit(ctx, edit, objects.ids())
 		if err != nil {
@@ -87,7 +87,7 @@ func editObjects(b *Build, step hook.Step, objects *dayZeroObjects, urls []strin
 		}
 		apply, remove = append(apply, more...), rest
 	}
-	err = kubeapply.Manifests{Access: remote, Poll: limit, Report: step.Report}.Run(ctx, apply, remove)
+	err = kubeapply.Manifests{Access: remote, Poll: limit, Report: b.reporting(step)}.Run(ctx, apply, remove)
 	if err != nil {
 		return fmt.Errorf("cluster %q: %w", b.Cluster.Name, err)
 	}

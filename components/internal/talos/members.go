@@ -41,12 +41,12 @@ func registerMembers(b *Build, before []pulumi.Resource) (*pulumi.Stash, error) 
 			if len(leaving)+len(renamed) == 0 {
 				return nil
 			}
-			remote, err := b.APIs.openLiving(b.Ctx.Context(), step.Report, leaving...)
+			remote, err := b.APIs.openLiving(b.Ctx.Context(), b.reporting(step), leaving...)
 			if err != nil {
 				return err
 			}
 			for _, hostname := range renamed {
-				if err := rollout.DeleteNode(b.Ctx.Context(), remote, hostname, pollOptions(b.Config.Lifecycle.ReadyTimeout), step.Report); err != nil {
+				if err := rollout.DeleteNode(b.Ctx.Context(), remote, hostname, pollOptions(b.Config.Lifecycle.ReadyTimeout), b.reporting(step)); err != nil {
 					return err
 				}
 			}

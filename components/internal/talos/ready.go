@@ -5,6 +5,7 @@ package talos
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
@@ -99,12 +100,12 @@ func waitReady(s *Session, step hook.Step, was readyState) error {
 	defer reapplyLostConfigs(s, step, unseen(s.Cluster.Members, was))()
 	step.Within(time.Duration(*s.Config.Lifecycle.ReadyTimeout))
 	err = rollout.HealthChecker{
-		Access: remote, Cluster: s.Cluster, Poll: pollOptions(s.Config.Lifecycle.ReadyTimeout), Report: step.Report,
+		Access: remote, Cluster: s.Cluster, Poll: pollOptions(s.Config.Lifecycle.ReadyTimeout), Report: s.reporting(step),
 	}.Ready(s.Ctx.Context())
 	if err != nil {
 		return fmt.Errorf("%w\n  %s", err, howToReach(s.Config))
 	}
-	step.Report(summary(s.Config))
+	step.Report(strings.Join(append([]string{summary(s.Config)}, s.work.lines()...), "\n  "))
 
 	return nil
 }

@@ -27,7 +27,7 @@ func reapplyLostConfigs(s *Session, step hook.Step, members []cluster.Member) (s
 	go func() {
 		defer close(done)
 		rollout.ConfigReapplier{
-			Members: members, Interval: reapplyInterval, Report: step.Report,
+			Members: members, Interval: reapplyInterval, Report: s.reporting(step),
 			InMaintenance: talosapi.InMaintenance, Apply: talosapi.Configure,
 			Config: func(node string) (string, bool) {
 				text, known := s.configs.Load(node)

@@ -85,7 +85,7 @@ func retire(
 
 	return rollout.Retire{
 		Access: access, Cluster: cluster, Gate: s.Gate, Drain: drainOf(l),
-		Poll: limit, Force: l.Force, Report: step.Report,
+		Poll: limit, Force: l.Force, Report: s.reporting(step),
 	}.Run(working, leaving)
 }
 

@@ -42,6 +42,7 @@ type Session struct {
 	// configs are the nodes' configurations by name, as they become known.
 	configs   sync.Map
 	snapshots runSnapshots
+	work      work
 }
 
 // NewSession returns the session of a run.
@@ -62,6 +63,17 @@ func NewSession(ctx *pulumi.Context, name string, cfg spec.Config) *Session {
 // hook registers a hook that runs at up.
 func (s *Session) hook(what string, run func(step hook.Step, args *pulumi.ResourceHookArgs) error) (*pulumi.ResourceHook, error) {
 	return hook.Register(s.Ctx, hook.ID("talos", s.Name, what), run)
+}
+
+// nodeHook registers a hook that runs at up and works on one node.
+func (s *Session) nodeHook(
+	what string, m cluster.Member, run func(step hook.Step, args *pulumi.ResourceHookArgs) error,
+) (*pulumi.ResourceHook, error) {
+	return s.hook(what+"/"+m.Name, func(step hook.Step, args *pulumi.ResourceHookArgs) error {
+		s.locate(step, m.Name)
+
+		return run(step, args)
+	})
 }
 
 // adopted reports whether the cluster was made elsewhere.

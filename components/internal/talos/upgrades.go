@@ -5,6 +5,7 @@ package talos
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	"github.com/pulumiverse/pulumi-talos/sdk/go/talos/machine"
@@ -88,16 +89,24 @@ func registerUpgrade(
 		Version: *b.Config.Talos.Version, Schematic: b.Checked.schematics[n.Name], Installer: b.Checked.Input.Installer[n.Name],
 	}
 	run := func(step hook.Step) error {
-		remote, err := b.APIs.openLiving(b.Ctx.Context(), step.Report)
+		began := time.Now()
+		b.locate(step, n.Name)
+		step.Within(time.Duration(*b.Config.Lifecycle.UpgradeTimeout))
+		remote, err := b.APIs.openLiving(b.Ctx.Context(), b.reporting(step))
 		if err != nil {
 			return err
 		}
 
-		return rollout.Upgrade{
+		err = rollout.Upgrade{
 			Access: remote, Cluster: b.Cluster, Gate: b.Gate, Drain: drainOf(b.Config.Lifecycle),
-			Poll: pollOptions(b.Config.Lifecycle.UpgradeTimeout), Report: step.Report,
+			Poll: pollOptions(b.Config.Lifecycle.UpgradeTimeout), Report: b.reporting(step),
 			Snapshots: snapshotsOf(b.Session, remote),
 		}.Run(b.Ctx.Context(), memberOf(n), image)
+		if err == nil {
+			b.work.did("Talos "+image.Version, n.Name, began, time.Now())
+		}
+
+		return err
 	}
 	on := stash.On[softwareState]{
 		Plan: func(_ hook.Step, was, now softwareState) error { return refuseTalosStep(n.Name, was, now) },

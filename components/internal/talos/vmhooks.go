@@ -31,8 +31,10 @@ func VMHooks(s *Session, node string) (*pulumi.ResourceHookBinding, error) {
 	}
 	m := s.Cluster.Members[at]
 	var reboot rollout.Reboot
+	var began time.Time
 	moves := false // the hooks of one VM never run at the same time
-	enter, err := s.hook("vm-enter/"+node, func(step hook.Step, args *pulumi.ResourceHookArgs) error {
+	enter, err := s.nodeHook("vm-enter", m, func(step hook.Step, args *pulumi.ResourceHookArgs) error {
+		began = time.Now()
 		reboots := vmargs.EditReboots(args.OldInputs, args.NewInputs)
 		moves = !reboots && vmargs.EditMoves(args.OldInputs, args.NewInputs)
 		switch {
@@ -47,14 +49,14 @@ func VMHooks(s *Session, node string) (*pulumi.ResourceHookBinding, error) {
 	if err != nil {
 		return nil, err
 	}
-	leave, err := s.hook("vm-leave/"+node, func(step hook.Step, args *pulumi.ResourceHookArgs) error {
+	leave, err := s.nodeHook("vm-leave", m, func(step hook.Step, args *pulumi.ResourceHookArgs) error {
 		switch {
 		case vmargs.WasOff(args.OldOutputs) && !s.Gate.Inside(m):
 			return awaitStarted(s, step, m)
 		case moves:
 			return leaveMoved(s, step, m)
 		default:
-			return leaveGate(s, step, m, &reboot)
+			return leaveGate(s, step, m, &reboot, began)
 		}
 	})
 	if err != nil {
@@ -88,7 +90,7 @@ func enterGate(s *Session, step hook.Step, m cluster.Member, reboot *rollout.Reb
 
 // leaveGate waits for the node that the provider rebooted. After a run that failed between an edit and its reboot
 // the provider finds nothing to do, and the VM still runs as before: then Proxmox VE is asked for the reboot.
-func leaveGate(s *Session, step hook.Step, m cluster.Member, reboot *rollout.Reboot) error {
+func leaveGate(s *Session, step hook.Step, m cluster.Member, reboot *rollout.Reboot, began time.Time) error {
 	if !s.Gate.Inside(m) {
 		return nil
 	}
@@ -98,9 +100,14 @@ func leaveGate(s *Session, step hook.Step, m cluster.Member, reboot *rollout.Reb
 	}
 	at := slices.IndexFunc(s.Config.Nodes, func(n spec.NamedNode) bool { return n.Name == m.Name })
 
-	return reboot.Leave(s.Ctx.Context(), d, m, func(ctx context.Context) error {
+	err = reboot.Leave(s.Ctx.Context(), d, m, func(ctx context.Context) error {
 		return s.Proxmox.Reboot(ctx, s.Config.Nodes[at])
 	})
+	if err == nil {
+		s.work.did("VMs edited with a reboot", m.Name, began, time.Now())
+	}
+
+	return err
 }
 
 // awaitStarted waits for a node whose VM was off and which this update started: nothing else in the run looks at it.
@@ -162,7 +169,7 @@ func (s *Session) disruption(step hook.Step) (rollout.Disruption, error) {
 
 // checker returns the checks that are made before a node goes down and when it is back.
 func (s *Session) checker(step hook.Step) (rollout.HealthChecker, error) {
-	remote, err := s.APIs.openLiving(s.Ctx.Context(), step.Report)
+	remote, err := s.APIs.openLiving(s.Ctx.Context(), s.reporting(step))
 	if err != nil {
 		return rollout.HealthChecker{}, err
 	}
@@ -172,7 +179,7 @@ func (s *Session) checker(step hook.Step) (rollout.HealthChecker, error) {
 	cluster.Leaving, cluster.Joining = true, true
 
 	return rollout.HealthChecker{
-		Access: remote, Cluster: cluster, Report: step.Report, Poll: pollOptions(s.Config.Lifecycle.ReadyTimeout),
+		Access: remote, Cluster: cluster, Report: s.reporting(step), Poll: pollOptions(s.Config.Lifecycle.ReadyTimeout),
 		Bootstrapped: s.wasBootstrapped, Force: s.Config.Lifecycle.Force,
 	}, nil
 }
