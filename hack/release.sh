@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds what a release has: the program and tpx for every system, lists of the modules in them, checksums, and
-# the notes from CHANGELOG.md.
+# Builds what a release has: the program, tpx and the plugin of the policies for every system, their bills of materials
+# (CycloneDX), checksums, and the notes from CHANGELOG.md.
 #   hack/release.sh VERSION DIRECTORY
 # SYSTEMS names the systems, "linux/amd64 darwin/arm64".
 set -euo pipefail
@@ -24,13 +24,13 @@ fi
 for system in $systems; do
 	os=${system%/*} arch=${system#*/} suffix=""
 	[[ $os == windows ]] && suffix=.exe
-	for name in talos-proxmox tpx; do
-		package=. && [[ $name == tpx ]] && package=./cmd/tpx
+	for name in talos-proxmox tpx pulumi-analyzer-policy-talos-proxmox; do
+		package=. && [[ $name == talos-proxmox ]] || package=./cmd/$name
 		dir=$(mktemp -d)
 		CGO_ENABLED=0 GOOS=$os GOARCH=$arch go build -trimpath -ldflags "-s -w -buildid=" -o "$dir/$name$suffix" "$package"
 		cp LICENSE "$dir/"
 		# What is in it, as Go itself wrote it into the binary.
-		go version -m -json "$dir/$name$suffix" >"$out/$name-$version-$os-$arch.modules.json"
+		(cd tools/release && go run ./sbom "$dir/$name$suffix" "$name" "$version") >"$out/$name-$version-$os-$arch.cdx.json"
 		tar -C "$dir" --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner -cf - . | gzip -n >"$out/$name-$version-$os-$arch.tar.gz"
 		rm -rf "$dir"
 		echo "release: $name $os/$arch"

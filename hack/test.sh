@@ -20,6 +20,7 @@ goldens() {
 	return $status
 }
 lab() { (cd lab && go test ./...); }
+release() { (cd tools/release && go test ./...); }
 # One package at a time: Go shows the tests of several only when all are done.
 engine() { go test -count=1 -timeout 60m -v ./tests; }
 chaos() { go test -count=1 -timeout 30m -v ./tests/chaos; }
@@ -28,6 +29,7 @@ part "format, vet and lint" hack/lint.sh
 part "units of the program and the components" units
 part "recorded configurations under older Talos machinery" goldens
 part "the lab" lab
+part "bills of materials" release
 part "the real engine in the lab" engine
 part "chaos, a few seeds" chaos
 
