@@ -25,8 +25,9 @@ help: ## list the commands
 .PHONY: tools
 tools: $(TOOLS) bin/charts bin/program ## build what is missing into bin/
 
+# hack/build.sh stands behind a bar: how a build reports is no reason to build again.
 # The Pulumi CLI on PATH serves when it is v3 and not older than the pinned one.
-bin/pulumi: tools/pulumi/go.mod hack/build.sh hack/find-pulumi.sh
+bin/pulumi: tools/pulumi/go.mod hack/find-pulumi.sh | hack/build.sh
 	@mkdir -p bin
 	@if found=$$(hack/find-pulumi.sh pulumi $(PULUMI_VERSION)); then \
 		ln -sf "$$found" $@; echo "pulumi: using $$found"; \
@@ -35,7 +36,7 @@ bin/pulumi: tools/pulumi/go.mod hack/build.sh hack/find-pulumi.sh
 			"-X github.com/pulumi/pulumi/sdk/v3/go/common/version.Version=$(PULUMI_VERSION) -X github.com/pulumi/pulumi/pkg/v3/version.Version=$(PULUMI_VERSION)"; \
 	fi
 
-bin/pulumi-language-go: tools/language-go/go.mod hack/language-go.sh hack/build.sh hack/find-pulumi.sh
+bin/pulumi-language-go: tools/language-go/go.mod hack/language-go.sh hack/find-pulumi.sh | hack/build.sh
 	@mkdir -p bin
 	@if found=$$(hack/find-pulumi.sh pulumi-language-go $(PULUMI_VERSION)); then \
 		ln -sf "$$found" $@; echo "pulumi-language-go: using $$found"; \
@@ -47,14 +48,14 @@ bin/pulumi-language-go: tools/language-go/go.mod hack/language-go.sh hack/build.
 KUBERNETES_FLAGS := $(foreach p,k8s.io/component-base/version k8s.io/client-go/pkg/version,\
 	-X $(p).gitVersion=$(KUBERNETES_VERSION) -X $(p).gitMajor=1 -X $(p).gitMinor=$(word 2,$(subst ., ,$(KUBERNETES_VERSION))) -X $(p).gitTreeState=clean)
 
-bin/lab-kubernetes: $(wildcard tools/kubernetes/*.go) tools/kubernetes/go.mod hack/build.sh
+bin/lab-kubernetes: $(wildcard tools/kubernetes/*.go) tools/kubernetes/go.mod | hack/build.sh
 	@CGO_ENABLED=0 hack/build.sh kubernetes tools/kubernetes $@ . "$(KUBERNETES_FLAGS)"
 
 bin/kubectl: bin/lab-kubernetes
 	@ln -sf lab-kubernetes $@
 
 LAB_SOURCES := $(shell find lab -name '*.go' -o -name '*.yaml' -path 'lab/*') lab/go.mod
-bin/lab: $(LAB_SOURCES) hack/build.sh
+bin/lab: $(LAB_SOURCES) | hack/build.sh
 	@hack/build.sh lab lab $@ ./cmd/lab
 
 # The charts that Go modules carry, and a marked stand-in where none does.
@@ -67,18 +68,18 @@ bin/charts: $(wildcard lab/charts/*) $(wildcard lab/cmd/lab-charts/*.go)
 
 # The genuine controllers of Flux, which only `make e2e` needs: about ten minutes on two cores.
 FLUX_CONTROLLERS := source-controller kustomize-controller
-bin/flux-controllers: tools/flux/go.mod $(wildcard tools/flux/encrypt/*.go) hack/build.sh
+bin/flux-controllers: tools/flux/go.mod $(wildcard tools/flux/encrypt/*.go) | hack/build.sh
 	@for c in $(FLUX_CONTROLLERS); do hack/build.sh $$c tools/flux $@/$$c github.com/fluxcd/$$c; done
 	@hack/build.sh encrypt tools/flux $@/encrypt ./encrypt
 	@touch $@
 
-bin/golangci-lint: tools/lint/go.mod hack/build.sh
+bin/golangci-lint: tools/lint/go.mod | hack/build.sh
 	@hack/build.sh golangci-lint tools/lint $@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 
 # Compiled here with progress and with no flags, as Pulumi's Go host does it (Pulumi.yaml names the same file): `pulumi up`
 # finds it up to date and does not link it again.
 PROGRAM_SOURCES := $(shell find main.go go.mod stack spec components internal -name '*.go' -o -name go.mod 2>/dev/null)
-bin/program: $(PROGRAM_SOURCES) hack/build.sh
+bin/program: $(PROGRAM_SOURCES) | hack/build.sh
 	@STRIP= hack/build.sh program . $@ .
 	@# Pulumi's Go host asks Go about every module in go.mod, those too that only other systems need.
 	@go list -m -json $$(sed -n 's/^\t\([^ ]*\) v.*/\1/p' go.mod) >/dev/null || echo "program: some modules are unknown; pulumi will say so too, and it does no harm"

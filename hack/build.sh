@@ -10,29 +10,59 @@ mkdir -p "$(dirname "$out")"
 out=$(cd "$(dirname "$out")" && pwd)/$(basename "$out")
 cd "$dir"
 
+# One line that is written over on a terminal; elsewhere a line every so often.
+shown=0
+show() {
+	if [[ -t 1 ]]; then
+		printf '\r\033[K%s' "$*"
+		shown=1
+	elif ((SECONDS - last >= 15)); then
+		echo "$*"
+		last=$SECONDS
+	fi
+}
+# What stays: after a line that is written over, on a line of its own.
+keep() {
+	if ((shown)); then printf '\r\033[K'; fi
+	shown=0
+	echo "$*"
+}
+
+# go names each module that it fetches, which may be hundreds.
+fetching() {
+	local n=0 line last=$SECONDS
+	while IFS= read -r line; do
+		case $line in
+		"go: downloading "*)
+			n=$((n + 1))
+			show "$name: fetching its modules, $n so far"
+			;;
+		*) keep "$line" ;;
+		esac
+	done
+	if ((shown)); then printf '\r\033[K'; fi
+}
+
 # go build -v names each package once it is compiled, and none that is cached.
-progress() {
-	local n=0 last=$SECONDS line
+compiling() {
+	local n=0 line last=$SECONDS
 	while IFS= read -r line; do
 		if [[ $line =~ ^[A-Za-z0-9._~/-]+$ ]]; then
 			n=$((n + 1))
-			if ((SECONDS - last >= 15)); then
-				echo "$name: $n of $total packages compiled, $((SECONDS - started)) s"
-				last=$SECONDS
-			fi
-		else
-			echo "$line"
+			show "$name: $n of at most $total packages compiled, $((SECONDS - started)) s"
+		elif [[ $line != "go: downloading "* ]]; then
+			keep "$line"
 		fi
 	done
+	if ((shown)); then printf '\r\033[K'; fi
 }
 
-echo "$name: fetching its modules"
 # Not go mod download: that asks for every module of the graph, most of which no package here needs.
-total=$(go list -deps "$package" | wc -l)
+exec 3>&1
+total=$(go list -deps "$package" 2> >(fetching >&3) | wc -l)
 started=$SECONDS
-echo "$name: building (up to $total packages; the first build of a machine takes minutes)"
 set +e
-go build -v -ldflags "${STRIP--s -w}${ldflags:+ $ldflags}" -o "$out.part" "$package" 2>&1 | progress
+go build -v -ldflags "${STRIP--s -w}${ldflags:+ $ldflags}" -o "$out.part" "$package" 2>&1 | compiling
 status=${PIPESTATUS[0]}
 set -e
 if ((status != 0)); then
@@ -40,4 +70,4 @@ if ((status != 0)); then
 	exit "$status"
 fi
 mv "$out.part" "$out"
-echo "$name: ready in $((SECONDS - started)) s"
+echo "$name: built in $((SECONDS - started)) s"
