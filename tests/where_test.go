@@ -34,7 +34,7 @@ func TestMakeFindsTheStack(t *testing.T) {
 	}
 
 	assert.Empty(t, where("dev"), "there is no lab")
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "bin", "lab"), nil, 0o700)) //nolint:gosec // G306: it stands for a program
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "bin", "lab"), nil, 0o700))
 	assert.Equal(t, "bin/lab exec --\n", where("dev"))
 	assert.Empty(t, where("prod"))
 	assert.Empty(t, where("dev", "PULUMI_BACKEND_URL=s3://ours"))
