@@ -157,6 +157,10 @@ images: bin/tpx ## list every image and URL that STACK will ever pull
 bench: tools ## measure previews and ups in the lab by number of nodes: SIZES=1,6,33,103; SVG=FILE draws it
 	@go run ./tests/bench -sizes $(SIZES) $(if $(SVG),-svg $(SVG)) $(ARGS)
 
+.PHONY: record
+record: tools ## record a session in the lab: docs/pictures/session.cast and .svg
+	@go run ./tests/record docs/pictures/session
+
 .PHONY: bench-unit
 bench-unit: ## run the benchmarks of single functions
 	@go test -run '^$$' -bench . -benchmem ./stack/... ./internal/... $(ARGS)

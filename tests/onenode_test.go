@@ -130,7 +130,7 @@ func TestSnapshotBringsAClusterBack(t *testing.T) {
 	s.must("kubectl", "--kubeconfig", one.kubeconfig, "create", "configmap", "kept", "--from-literal=a=b")
 
 	upgraded := one.edit(s.small(alone(append(saving, "version: v1.12.4", "version: v1.12.5")...)...))
-	assert.Regexp(t, `cluster "small" is ready: 1 control plane and 0 workers at \S+; credentials: .*\n *Talos v1.12.5: 1 node in \d+s\n *configurations: 1 node in \d+s`,
+	assert.Regexp(t, `cluster "small" is ready: 1 control plane and 0 workers at \S+; credentials: .*\n *configurations: 1 node in \d+s\n *Talos v1.12.5: 1 node in \d+s`,
 		upgraded.all())
 	assert.LessOrEqual(t, strings.Count(upgraded.diagnostics(), "cp-1"), 3, "what stays to be read of a node: %s", upgraded.diagnostics())
 	files, err := filepath.Glob(filepath.Join(dir, "small-talos-v1.12.4-*Z.snapshot"))

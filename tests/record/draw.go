@@ -33,7 +33,8 @@ func (t *tape) cast() string {
 	return out.String()
 }
 
-// picture returns the session as an SVG that moves: lines come from below, and the screen scrolls.
+// picture returns the session as an SVG that moves: lines come from below, and the screen scrolls. Where pictures stand still
+// it shows the last screen.
 func (t *tape) picture() string {
 	length := (t.now + rest).Seconds()
 	times, heights, scrolls := []string{"0"}, []string{"0"}, []string{"0 0"}
@@ -49,10 +50,11 @@ func (t *tape) picture() string {
 	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="ui-monospace, Menlo, Consolas, monospace" font-size="12">
 <rect width="100%%" height="100%%" rx="8" fill="#16181d"/>
 <clipPath id="screen"><rect x="%d" y="%d" width="%d" height="%d"/></clipPath>
-<clipPath id="shown"><rect width="%d" height="0"><animate attributeName="height" values="%s" %s/></rect></clipPath>
-<g clip-path="url(#screen)"><g transform="translate(%d %d)"><g clip-path="url(#shown)">
+<clipPath id="shown"><rect width="%d" height="%d"><animate attributeName="height" values="%s" %s/></rect></clipPath>
+<g clip-path="url(#screen)"><g transform="translate(%d %d)"><g clip-path="url(#shown)" transform="translate(0 %d)">
 <animateTransform attributeName="transform" type="translate" values="%s" %s/>
-`, width, height, margin, margin, width-2*margin, rows*lineHeight, width, strings.Join(heights, ";"), animate, margin, margin, strings.Join(scrolls, ";"), animate)
+`, width, height, margin, margin, width-2*margin, rows*lineHeight, width, len(t.lines)*lineHeight, strings.Join(heights, ";"), animate,
+		margin, margin, -max(0, len(t.lines)-rows)*lineHeight, strings.Join(scrolls, ";"), animate)
 	for i, l := range t.lines {
 		color := "#c8ccd4"
 		if strings.HasPrefix(l.text, prompt) {
