@@ -17,7 +17,11 @@ import (
 // gets another name and a VM another id, which the plan refuses, and a node goes, which leaves etcd first.
 func TestALostVMIsALostNode(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	aLostVMIsALostNode(t, newSite(t))
+}
+
+func aLostVMIsALostNode(t *testing.T, s *site) {
+	t.Helper()
 	s.create("small")
 	file := s.small()
 	with := func(file string, command ...string) []string {
