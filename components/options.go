@@ -7,10 +7,19 @@ import (
 	"fmt"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+
+	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
 // errNoArgs returns the error of a constructor that is called without Args.
-func errNoArgs(what, name string) error { return fmt.Errorf("%s %q: args are required", what, name) }
+func errNoArgs(what, name string) error {
+	return invalid(fmt.Sprintf("%s %q", what, name), "args", "is required: describe what is to be made")
+}
+
+// invalid returns the error for one thing that is wrong with a subject.
+func invalid(subject, path, message string) error {
+	return &spec.InvalidError{Subject: subject, Problems: []spec.Problem{{Path: path, Message: message}}}
+}
 
 // childOptions splits the options of a component whose resources take some of them: what comes first, and
 // hooks that run around the steps of its main resource. The component keeps all others.

@@ -155,8 +155,18 @@ type KubernetesProviderArgs struct {
 func NewKubernetesProvider(
 	ctx *pulumi.Context, name string, args *KubernetesProviderArgs, opts ...pulumi.ResourceOption,
 ) (*kubernetes.Provider, error) {
-	if args == nil || args.ClusterName == "" || args.Kubeconfig == nil {
-		return nil, fmt.Errorf("provider %q: ClusterName and Kubeconfig are required", name)
+	if args == nil {
+		return nil, errNoArgs("provider", name)
+	}
+	var l check.List
+	if args.ClusterName == "" {
+		l.Addf("clusterName", "is required: the name of the cluster that is reached")
+	}
+	if args.Kubeconfig == nil {
+		l.Addf("kubeconfig", "is required: that of an administrator of the cluster")
+	}
+	if err := l.Err(fmt.Sprintf("provider %q", name)); err != nil {
+		return nil, err
 	}
 
 	return kube.NewProvider(ctx, name, args.ClusterName, args.Kubeconfig, opts...)

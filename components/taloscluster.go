@@ -105,8 +105,8 @@ func newTalosCluster(
 		return nil, err
 	}
 	if args.Secrets != nil && args.Secrets.session.Name != name {
-		return nil, fmt.Errorf("cluster %q: its secrets are called %q: give both components the same name, "+
-			"by which hooks find in the state that the cluster was bootstrapped", name, args.Secrets.session.Name)
+		return nil, invalid("cluster "+name, "secrets", fmt.Sprintf("have the name %q: give both components the same name, "+
+			"by which hooks find in the state that the cluster was bootstrapped", args.Secrets.session.Name))
 	}
 	c := &TalosCluster{}
 	if err := ctx.RegisterComponentResource(TalosClusterType, name, c, opts...); err != nil {

@@ -28,7 +28,7 @@ func TestACopiedProgramRefusesAndRetires(t *testing.T) {
 		all := []any{}
 		for _, n := range numbers {
 			all = append(all, map[string]any{
-				"name": fmt.Sprintf("%s-%d", cluster, n), "role": "controlplane", "host": host, "vmId": 9100 + n,
+				"name": fmt.Sprintf("%s-%d", cluster, n), "role": "controlplane", "host": host, "allowSharedHost": true, "vmId": 9100 + n,
 				"networks": map[string]any{"lan": map[string]any{
 					"bridge": "vmbr0", "address": fmt.Sprintf("10.77.0.%d/24", n), "gateway": "10.77.0.254",
 				}},

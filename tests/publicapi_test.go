@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -34,6 +35,62 @@ func TestExportedSignaturesNameNothingInternal(t *testing.T) {
 					assert.Fail(t, "an exported signature names an internal type", "%s.%s: %s", path.Base(name), object, inner)
 				}
 			}
+		}
+	}
+}
+
+// TestConstructorsHaveOneForm holds that whoever knows one constructor of the library knows all: context, name, a pointer
+// to args and options; what comes of it, and an error. Options are Pulumi's alone, and what another resource may produce
+// has the tag that names it in every language.
+func TestConstructorsHaveOneForm(t *testing.T) {
+	t.Parallel()
+	const sdk = "github.com/pulumi/pulumi/sdk/v3/go/pulumi."
+	pkg, err := exportData(t, module+"components").Import(module + "components")
+	require.NoError(t, err)
+	constructors := 0
+	for _, name := range pkg.Scope().Names() {
+		o, isFunc := pkg.Scope().Lookup(name).(*types.Func)
+		if !isFunc || !o.Exported() {
+			continue
+		}
+		signature := o.Signature()
+		if signature.Params().Len() == 0 || signature.Params().At(0).Type().String() != "*"+sdk+"Context" {
+			continue
+		}
+		constructors++
+		require.Equal(t, 4, signature.Params().Len(), name)
+		require.Equal(t, 2, signature.Results().Len(), name)
+		made := strings.TrimPrefix(name, "New")
+		assert.Equal(t, "string", signature.Params().At(1).Type().String(), name)
+		assert.Equal(t, "*"+module+"components."+made+"Args", signature.Params().At(2).Type().String(), name)
+		assert.Equal(t, "[]"+sdk+"ResourceOption", signature.Params().At(3).Type().String(), name)
+		assert.True(t, signature.Variadic(), name)
+		assert.Equal(t, "error", signature.Results().At(1).Type().String(), name)
+		tagged(t, made+"Args", signature.Params().At(2).Type(), sdk, "Input")
+		tagged(t, made, signature.Results().At(0).Type(), sdk, "Output")
+	}
+	assert.GreaterOrEqual(t, constructors, 10)
+}
+
+// tagged asserts that every exported field of a struct of ours which is an input, or an output, has a pulumi tag.
+func tagged(t *testing.T, name string, pointer types.Type, sdk, suffix string) {
+	t.Helper()
+	made, _ := pointer.(*types.Pointer)
+	require.NotNil(t, made, name)
+	named, _ := made.Elem().(*types.Named)
+	require.NotNil(t, named, name)
+	fields, _ := named.Underlying().(*types.Struct)
+	if fields == nil || !strings.HasPrefix(named.Obj().Pkg().Path()+"/", module) {
+		return
+	}
+	for i := range fields.NumFields() {
+		field := fields.Field(i)
+		kind := field.Type().String()
+		if m, isMap := field.Type().(*types.Map); isMap {
+			kind = m.Elem().String()
+		}
+		if field.Exported() && strings.HasPrefix(kind, sdk) && strings.HasSuffix(kind, suffix) {
+			assert.NotEmpty(t, reflect.StructTag(fields.Tag(i)).Get("pulumi"), "%s.%s", name, field.Name())
 		}
 	}
 }
