@@ -29,16 +29,17 @@ func elsewhere() map[string]string {
 	const example = "an example in what a refusal says"
 
 	return map[string]string{
-		"spec/talos.go":                        "a tag holds literals only; TestDefaultVersionsAreThose ties it",
-		"spec/kubernetes.go":                   "a tag holds literals only; TestDefaultVersionsAreThose ties it",
-		"spec/etcdbackup.go":                   "a tag holds literals only",
-		"internal/rules/addons/cni.go":         example,
-		"internal/rules/addons/gitops.go":      example,
-		"internal/rules/scope/values.go":       example,
-		"internal/cluster/clustertest/fake.go": "a cluster that tests make up",
-		"internal/rules/vms/storage.go":        "the version of a TPM, a setting",
-		"internal/vm/identity.go":              "the version of a TPM, a setting",
-		"spec/vm.go":                           "the version of a TPM, a setting",
+		"spec/talos.go":                         "a tag holds literals only; TestDefaultVersionsAreThose ties it",
+		"spec/kubernetes.go":                    "a tag holds literals only; TestDefaultVersionsAreThose ties it",
+		"spec/etcdbackup.go":                    "a tag holds literals only",
+		"internal/rules/addons/cni.go":          example,
+		"internal/rules/addons/gitops.go":       example,
+		"internal/rules/talos/strict.go":        example,
+		"internal/rules/talos/kubeletfields.go": "the release that brought each field of the kubelet's configuration",
+		"internal/rules/scope/values.go":        example,
+		"internal/cluster/clustertest/fake.go":  "a cluster that tests make up",
+		"internal/rules/vms/storage.go":         "the version of a TPM, a setting",
+		"spec/vm.go":                            "the version of a TPM, a setting",
 	}
 }
 
