@@ -54,7 +54,7 @@ func TestACopiedProgramRefusesAndRetires(t *testing.T) {
 	nodes("west", "host3", 21, 22)
 	refused("2 control planes bear no more failures than 1")
 	nodes("west", "host4", 21)
-	refused("lifecycle.allowReplace")
+	refused(`node "west-21": the edit is refused: 1 problem`)
 	nodes("west", "host3", 21)
 
 	started := time.Now()
