@@ -202,7 +202,7 @@ func (b *clusterBuild) registerNodes(images map[string]*TalosImage, secrets *Tal
 func (b *clusterBuild) installGitOps(cluster *TalosCluster) error {
 	name := *b.cfg.Cluster.Name
 	b.cluster.DeployKey, b.cluster.AgeRecipient = pulumi.String("").ToStringOutput(), pulumi.String("").ToStringOutput()
-	recorded, err := controller.RecordMode(b.ctx, name+"-gitops", b.cfg.GitOps, cluster.Kubeconfig, cluster.Ready, b.child()...)
+	recorded, kubeconfig, err := controller.RecordMode(b.ctx, name+"-gitops", b.cfg.GitOps, cluster.start, b.child()...)
 	if err != nil {
 		return err
 	}
@@ -220,7 +220,7 @@ func (b *clusterBuild) installGitOps(cluster *TalosCluster) error {
 			key = generated.Identity
 		}
 		made, err := NewFluxBootstrap(b.ctx, name+"-flux", &FluxBootstrapArgs{
-			ClusterName: name, Kubeconfig: cluster.Kubeconfig, Cluster: cluster, GitOps: b.cfg.GitOps, Charts: b.args.charts(),
+			ClusterName: name, Kubeconfig: kubeconfig, Cluster: cluster, GitOps: b.cfg.GitOps, Charts: b.args.charts(),
 			GitPassword: b.args.GitPassword, GitPrivateKey: b.args.GitPrivateKey, RegistrationToken: b.args.GitRegistrationToken,
 			AgeKey: key,
 		}, after...)
@@ -230,7 +230,7 @@ func (b *clusterBuild) installGitOps(cluster *TalosCluster) error {
 		b.cluster.DeployKey, b.cluster.AgeRecipient = made.PublicKey, made.AgeRecipient
 	case gitops.ArgoCD:
 		made, err := NewArgoBootstrap(b.ctx, name+"-argocd", &ArgoBootstrapArgs{
-			ClusterName: name, Kubeconfig: cluster.Kubeconfig, Cluster: cluster, GitOps: b.cfg.GitOps, Charts: b.args.charts(),
+			ClusterName: name, Kubeconfig: kubeconfig, Cluster: cluster, GitOps: b.cfg.GitOps, Charts: b.args.charts(),
 			GitPassword: b.args.GitPassword, GitPrivateKey: b.args.GitPrivateKey, RegistrationToken: b.args.GitRegistrationToken,
 		}, after...)
 		if err != nil {

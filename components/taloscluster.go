@@ -76,6 +76,9 @@ type TalosCluster struct {
 
 	// Ready exists once the cluster was found healthy. Depend on it; its outputs say nothing.
 	Ready pulumi.Resource
+
+	// start says when something may be installed in the cluster.
+	start talos.Start
 }
 
 // NewTalosCluster registers a cluster: its secrets, every node's configuration, etcd's bootstrap on the first
@@ -127,6 +130,7 @@ func newTalosCluster(
 	if err != nil {
 		return nil, err
 	}
+	c.start = built.Start
 	c.Kubeconfig, c.Ready, c.Talosconfig = built.Kubeconfig, built.Ready, secrets.Talosconfig
 	c.Endpoint = pulumi.String(cfg.Endpoint()).ToStringOutput()
 

@@ -35,7 +35,7 @@ func TestTalosClusterUpgradesNodesInOrder(t *testing.T) {
 			require.NotNil(t, rpc, node)
 			want := []string{
 				urn("talos:machine/configurationApply:ConfigurationApply", "test-"+node), urn("pulumi:index:Stash", "test-members"),
-				urn("pulumi:index:Stash", "test-default-image-edit"),
+				urn("pulumi:index:Stash", "test-default-image-edit"), version + "kubernetes",
 			}
 			for _, other := range after {
 				want = append(want, version+other+"-version")

@@ -57,6 +57,12 @@ var checks = []healthCheck{
 	},
 }
 
+// schedulableChecks list what must hold before anything is installed in a cluster that is still coming up.
+var schedulableChecks = []healthCheck{
+	{name: "the Kubernetes API answers", run: kubernetesAnswers},
+	{name: "a Kubernetes node takes pods", run: anyNodeTakesPods},
+}
+
 func skipKubernetes(c cluster.Cluster) bool { return c.SkipKubernetes }
 
 // checkRun runs the checks once against a cluster.

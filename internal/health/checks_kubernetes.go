@@ -111,6 +111,42 @@ func nodesSchedulable(ctx context.Context, l *checkRun) *finding {
 	})
 }
 
+// anyNodeTakesPods finds out whether there is one node for pods without tolerations.
+func anyNodeTakesPods(ctx context.Context, l *checkRun) *finding {
+	return l.onNodes(ctx, func(nodes map[string]corev1.Node) *finding {
+		reason, node := errors.New("no node is registered"), ""
+		for _, m := range l.cluster.Members {
+			n, registered := nodes[m.Hostname]
+			if !registered {
+				continue
+			}
+			if reason = takesPods(n); reason == nil {
+				return nil
+			}
+			node = m.String()
+		}
+
+		return &finding{node: node, reason: reason, hint: "kubectl describe nodes; is there a worker, or cluster.allowSchedulingOnControlPlanes?"}
+	})
+}
+
+// takesPods returns nil when the node is ready for pods without tolerations.
+func takesPods(n corev1.Node) error {
+	if err := NodeReady(n); err != nil {
+		return err
+	}
+	if n.Spec.Unschedulable {
+		return errors.New("the node is cordoned")
+	}
+	for _, taint := range n.Spec.Taints {
+		if taint.Effect != corev1.TaintEffectPreferNoSchedule {
+			return fmt.Errorf("the node has the taint %s", taint.ToString())
+		}
+	}
+
+	return nil
+}
+
 // SystemNamespace holds what Kubernetes itself runs.
 const SystemNamespace = "kube-system"
 

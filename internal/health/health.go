@@ -51,8 +51,13 @@ func (e *Unhealthy) Unwrap() error { return e.Reason }
 
 // Healthy runs the checks once and returns the first that fails as an [*Unhealthy].
 func Healthy(ctx context.Context, access cluster.Access, c cluster.Cluster, perCall time.Duration) error {
-	l := &checkRun{access: access, cluster: c, perCall: perCall}
-	for _, check := range checks {
+	return runChecks(ctx, checks, &checkRun{access: access, cluster: c, perCall: perCall})
+}
+
+// runChecks runs the checks and returns the first that fails as an [*Unhealthy].
+func runChecks(ctx context.Context, list []healthCheck, l *checkRun) error {
+	c := l.cluster
+	for _, check := range list {
 		if check.skip != nil && check.skip(c) {
 			continue
 		}
@@ -73,13 +78,46 @@ func WaitHealthy(
 	ctx context.Context, access cluster.Access, wanted func() cluster.Cluster, p cluster.PollOptions, report func(line string),
 	mend func(context.Context),
 ) error {
+	err := poll(ctx, p, report, mend, func(ctx context.Context) error { return Healthy(ctx, access, wanted(), p.Call) })
+	c := wanted()
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return fmt.Errorf("waiting for cluster %q: %w", c.Name, ctx.Err())
+	case err != nil:
+		return err
+	}
+	report(fmt.Sprintf("cluster %q is healthy: %d nodes", c.Name, len(c.Members)))
+
+	return nil
+}
+
+// WaitSchedulable polls the cluster until its Kubernetes API answers and one node takes pods, whichever it is: enough
+// for what runs in the cluster, while other nodes still join. What it reports and returns is as with [WaitHealthy].
+func WaitSchedulable(
+	ctx context.Context, access cluster.Access, c cluster.Cluster, p cluster.PollOptions, report func(line string),
+) error {
+	err := poll(ctx, p, report, nil, func(ctx context.Context) error {
+		return runChecks(ctx, schedulableChecks, &checkRun{access: access, cluster: c, perCall: p.Call})
+	})
+	if err != nil && ctx.Err() != nil {
+		return fmt.Errorf("waiting for cluster %q: %w", c.Name, ctx.Err())
+	}
+
+	return err
+}
+
+// poll calls look until it finds nothing wrong, reports each new thing that it waits for, and calls mend, unless that
+// is nil, after each look that found something. When the time is up it returns what was found last.
+func poll(
+	ctx context.Context, p cluster.PollOptions, report func(line string), mend func(context.Context), look func(context.Context) error,
+) error {
 	waiting, cancel := context.WithTimeout(ctx, p.Timeout)
 	defer cancel()
 
 	var last *Unhealthy
 	said := ""
 	err := cluster.Poll(waiting, p.Interval, func(ctx context.Context) (bool, error) {
-		err := Healthy(ctx, access, wanted(), p.Call)
+		err := look(ctx)
 		if err == nil {
 			return true, nil
 		}
@@ -102,21 +140,13 @@ func WaitHealthy(
 
 		return false, nil
 	})
-	switch {
-	case err == nil:
-		c := wanted()
-		report(fmt.Sprintf("cluster %q is healthy: %d nodes", c.Name, len(c.Members)))
-
-		return nil
-	case ctx.Err() != nil:
-		return fmt.Errorf("waiting for cluster %q: %w", wanted().Name, ctx.Err())
-	case last != nil && errors.Is(err, context.DeadlineExceeded):
+	if ctx.Err() == nil && last != nil && errors.Is(err, context.DeadlineExceeded) {
 		last.Waited = p.Timeout
 
 		return last
-	default:
-		return err
 	}
+
+	return err
 }
 
 func waitingFor(u *Unhealthy) string {

@@ -14,6 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/cluster"
 	"github.com/talos-proxmox/talos-proxmox/internal/cluster/clustertest"
@@ -192,4 +194,50 @@ func TestWaitHealthyStopsWithItsContext(t *testing.T) {
 
 	require.ErrorIs(t, err, context.Canceled)
 	assert.True(t, strings.HasPrefix(err.Error(), `waiting for cluster "test"`), err.Error())
+}
+
+func TestWaitSchedulable(t *testing.T) {
+	t.Parallel()
+
+	d := clustertest.Describe(1, 2)
+	limit := cluster.PollOptions{Timeout: 50 * time.Millisecond, Interval: time.Millisecond, Call: time.Second}
+	for name, test := range map[string]struct {
+		nodes []runtime.Object
+		want  string
+	}{
+		"one worker is ready, others join": {
+			[]runtime.Object{
+				tainted(clustertest.KubernetesNode(d.Members[0], corev1.ConditionTrue)),
+				clustertest.KubernetesNode(d.Members[1], corev1.ConditionFalse),
+				clustertest.KubernetesNode(d.Members[2], corev1.ConditionTrue),
+			}, "",
+		},
+		"the control plane alone": {
+			[]runtime.Object{tainted(clustertest.KubernetesNode(d.Members[0], corev1.ConditionTrue))},
+			`check "a Kubernetes node takes pods" fails on node node-1 (10.0.0.1): the node has the taint node-role.kubernetes.io/control-plane:NoSchedule`,
+		},
+		"no node yet": {nil, `check "a Kubernetes node takes pods" fails: no node is registered`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			c := clustertest.Healthy(d)
+			c.API = fake.NewClientset(test.nodes...)
+			for i := range d.Members { // nobody asks the nodes themselves
+				c.Nodes[clustertest.Address(i+1)].Unreachable = true
+			}
+			err := health.WaitSchedulable(t.Context(), c, d, limit, func(string) {})
+			if test.want == "" {
+				assert.NoError(t, err)
+			} else {
+				assert.ErrorContains(t, err, test.want)
+			}
+		})
+	}
+}
+
+func tainted(n *corev1.Node) *corev1.Node {
+	n.Spec.Taints = []corev1.Taint{{Key: "node-role.kubernetes.io/control-plane", Effect: corev1.TaintEffectNoSchedule}}
+
+	return n
 }

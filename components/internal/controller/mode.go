@@ -11,6 +11,7 @@ import (
 
 	"github.com/talos-proxmox/talos-proxmox/components/internal/hook"
 	"github.com/talos-proxmox/talos-proxmox/components/internal/stash"
+	"github.com/talos-proxmox/talos-proxmox/components/internal/talos"
 	"github.com/talos-proxmox/talos-proxmox/internal/cluster"
 	"github.com/talos-proxmox/talos-proxmox/internal/gitops"
 	"github.com/talos-proxmox/talos-proxmox/internal/kubeapply"
@@ -32,16 +33,22 @@ func (m modeState) installed() gitops.Installed {
 }
 
 // RecordMode registers which GitOps controller a cluster has, none included, so that a change of it can be
-// announced in a preview, prepared in the cluster, or refused. It comes after ready, which is there once the
-// kubeconfig is known, and whatever installs a controller comes after it.
+// announced in a preview, prepared in the cluster, or refused. It comes when something may be installed there, and
+// whatever installs a controller comes after it. It returns the kubeconfig too, known from then on.
 func RecordMode(
-	ctx *pulumi.Context, name string, g spec.GitOps, kubeconfig pulumi.StringInput, ready pulumi.Resource,
-	opts ...pulumi.ResourceOption,
-) (pulumi.Resource, error) {
-	known := hook.FutureOf("the cluster's kubeconfig", kubeconfig)
+	ctx *pulumi.Context, name string, g spec.GitOps, start talos.Start, opts ...pulumi.ResourceOption,
+) (pulumi.Resource, pulumi.StringOutput, error) {
+	known := hook.FutureOf("the cluster's kubeconfig", start.Kubeconfig)
 	wanted := gitops.InstalledBy(g)
 
-	return stash.Remember(ctx, name, modeState{How: wanted.How, Namespace: wanted.Namespace}, stash.On[modeState]{
+	made, err := stash.Remember(ctx, name, modeState{How: wanted.How, Namespace: wanted.Namespace}, stash.On[modeState]{
+		Create: func(step hook.Step, now modeState) error {
+			if now.installed().How == gitops.None {
+				return nil
+			}
+
+			return start.Await(step)
+		},
 		Plan: func(step hook.Step, was, now modeState) error {
 			text, err := was.installed().Becomes(now.installed())
 			if text != "" {
@@ -61,7 +68,13 @@ func RecordMode(
 
 			return deleteInstance(step, text, was.Namespace)
 		},
-	}, append(opts, pulumi.DependsOn([]pulumi.Resource{ready}))...)
+	}, append(opts, start.After)...)
+	if err != nil {
+		return nil, pulumi.StringOutput{}, err
+	}
+	kubeconfig := pulumi.All(start.Kubeconfig, made.ID()).ApplyT(func(v []any) string { return v[0].(string) })
+
+	return made, pulumi.ToSecret(kubeconfig).(pulumi.StringOutput), nil
 }
 
 // instanceTimeout bounds the wait for the operator to take its Flux away.

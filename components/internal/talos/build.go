@@ -27,6 +27,8 @@ type Build struct {
 	// MachineIDs change when a node's machine is another one, by node name.
 	MachineIDs map[string]pulumi.StringInput
 
+	// kubernetes is the cluster's version of Kubernetes, which is registered before all that touches a node.
+	kubernetes *pulumi.Stash
 	// permitted resolves when configurations may be applied.
 	permitted pulumi.StringOutput
 }
@@ -39,6 +41,8 @@ type Built struct {
 	Endpoint pulumi.StringOutput
 	// Ready is created once the cluster was found healthy.
 	Ready pulumi.Resource
+	// Start says when something may be installed in it.
+	Start Start
 }
 
 // Register registers everything of the cluster, in order.
@@ -47,12 +51,11 @@ func Register(b *Build) (*Built, error) {
 	if err != nil {
 		return nil, err
 	}
-	kubernetes, err := registerKubernetes(b)
-	if err != nil {
+	if b.kubernetes, err = registerKubernetes(b); err != nil {
 		return nil, err
 	}
-	b.permitted = permitted(b, kubernetes)
-	applies, fingerprints, err := applyConfigurations(b, list, []pulumi.Resource{kubernetes})
+	b.permitted = permitted(b, b.kubernetes)
+	applies, fingerprints, err := applyConfigurations(b, list)
 	if err != nil {
 		return nil, err
 	}
@@ -77,17 +80,19 @@ func Register(b *Build) (*Built, error) {
 	if err != nil {
 		return nil, err
 	}
-	kubeconfig, err := openKubeconfig(b, joined, ready)
+	fetched, err := fetchKubeconfig(b, joined)
 	if err != nil {
 		return nil, err
 	}
+	kubeconfig := openKubeconfig(b, fetched, ready)
 
-	endpoint := retired(b, members, b.Config.Endpoint())
-
-	return &Built{Kubeconfig: kubeconfig, Endpoint: endpoint, Ready: ready}, storeCredentials(b, kubeconfig)
+	return &Built{
+		Kubeconfig: kubeconfig, Endpoint: retired(b, members, b.Config.Endpoint()), Ready: ready,
+		Start: startOf(b, secretString(fetched.KubeconfigRaw), fetched, ready),
+	}, storeCredentials(b, kubeconfig)
 }
 
-// joinNodes returns what is there once every node has its configuration and etcd runs.
+// joinNodes returns what is there once every node has its configuration and etcd runs, the latter last.
 func joinNodes(b *Build, applies map[string]*machine.ConfigurationApply) ([]pulumi.Resource, error) {
 	joined := make([]pulumi.Resource, 0, len(applies)+1)
 	for _, n := range b.Config.Nodes {

@@ -17,12 +17,11 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// applyConfigurations applies every node's configuration after what they depend on: control planes one after the
-// other, then the first worker, then all others, so that an edit that does harm stops at one node. It returns the
-// fingerprint of each configuration too, which tells whether a node has to be looked at again.
-func applyConfigurations(
-	b *Build, manifests pulumi.Output, after []pulumi.Resource,
-) (map[string]*machine.ConfigurationApply, pulumi.StringMap, error) {
+// applyConfigurations applies every node's configuration: control planes one after the other, then the first worker,
+// then all others, so that an edit that does harm stops at one node. While the cluster is made, each gets it as soon as
+// its machine is there. It returns the fingerprint of each configuration too, which tells whether a node has to be
+// looked at again.
+func applyConfigurations(b *Build, manifests pulumi.Output) (map[string]*machine.ConfigurationApply, pulumi.StringMap, error) {
 	applies := make(map[string]*machine.ConfigurationApply, len(b.Config.Nodes))
 	fingerprints := make(pulumi.StringMap, len(b.Config.Nodes))
 	before := predecessors(b.Config)
@@ -30,11 +29,11 @@ func applyConfigurations(
 		config := render(b, manifests, n.Name)
 		fingerprints[n.Name] = fingerprintOf(config)
 
-		first := slices.Clone(after)
-		if earlier := before[n.Name]; earlier != "" {
-			first = append(first, applies[earlier])
+		var earlier []pulumi.Resource
+		if other := before[n.Name]; other != "" {
+			earlier = append(earlier, applies[other])
 		}
-		apply, err := applyConfiguration(b, n, config, first)
+		apply, err := applyConfiguration(b, n, config, earlier)
 		if err != nil {
 			return nil, nil, fmt.Errorf("registering the configuration of node %q: %w", n.Name, err)
 		}
@@ -119,25 +118,23 @@ func fingerprintOf(config pulumi.StringOutput) pulumi.StringOutput {
 // applyConfiguration applies one node's configuration when its machine is there, and again when the machine
 // was replaced.
 func applyConfiguration(
-	b *Build, n spec.NamedNode, config pulumi.StringOutput, after []pulumi.Resource,
+	b *Build, n spec.NamedNode, config pulumi.StringOutput, earlier []pulumi.Resource,
 ) (*machine.ConfigurationApply, error) {
 	hooks, err := applyHooks(b.Session, memberOf(n))
 	if err != nil {
 		return nil, err
 	}
 	opts := []pulumi.ResourceOption{
-		pulumi.Parent(b.Parent), pulumi.ResourceHooks(hooks), providerTimeout(b.Config),
+		pulumi.Parent(b.Parent), b.afterIfLiving(earlier...), pulumi.ResourceHooks(hooks), providerTimeout(b.Config),
 		pulumi.AdditionalSecretOutputs([]string{"clientConfiguration"}),
 	}
 	if vm := b.Machines[n.Name]; vm != nil {
-		after = append(slices.Clone(after), vm)
-		opts = append(opts, pulumi.ReplaceWith([]pulumi.Resource{vm}))
+		opts = append(opts, pulumi.DependsOn([]pulumi.Resource{vm}), pulumi.ReplaceWith([]pulumi.Resource{vm}))
 	}
 	if id := b.MachineIDs[n.Name]; id != nil {
 		// A machine that was lost is created, not replaced.
 		opts = append(opts, pulumi.ReplacementTrigger(id))
 	}
-	opts = append(opts, pulumi.DependsOn(after))
 
 	return machine.NewConfigurationApply(b.Ctx, b.Name+"-"+n.Name, &machine.ConfigurationApplyArgs{
 		ClientConfiguration:       clientConfiguration(b.Secrets),

@@ -15,8 +15,9 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// openKubeconfig fetches the administrator's kubeconfig and returns it once the cluster is ready.
-func openKubeconfig(b *Build, before []pulumi.Resource, ready pulumi.CustomResource) (pulumi.StringOutput, error) {
+// fetchKubeconfig fetches the administrator's kubeconfig: when every node has its configuration, and while the cluster
+// is made, as soon as etcd runs.
+func fetchKubeconfig(b *Build, joined []pulumi.Resource) (*cluster.Kubeconfig, error) {
 	first := b.Config.ControlPlanes()[0]
 	k, err := cluster.NewKubeconfig(b.Ctx, b.Name+"-kubeconfig", &cluster.KubeconfigArgs{
 		ClientConfiguration: cluster.KubeconfigClientConfigurationArgs{
@@ -25,7 +26,7 @@ func openKubeconfig(b *Build, before []pulumi.Resource, ready pulumi.CustomResou
 		Node:                       pulumi.String(first.Address().String()),
 		CertificateRenewalDuration: pulumi.String(time.Duration(*b.Config.Lifecycle.KubeconfigRenewal).String()),
 	},
-		pulumi.Parent(b.Parent), pulumi.DependsOn(before), providerTimeout(b.Config),
+		pulumi.Parent(b.Parent), pulumi.DependsOn(joined[len(joined)-1:]), b.afterIfLiving(joined...), providerTimeout(b.Config),
 		// The provider fetches again only when the certificate is about to expire, not when the
 		// cluster has become another one.
 		pulumi.ReplaceOnChanges([]string{"clientConfiguration.caCertificate"}),
@@ -33,9 +34,14 @@ func openKubeconfig(b *Build, before []pulumi.Resource, ready pulumi.CustomResou
 		pulumi.ReplacementTrigger(pulumi.String(b.Config.Endpoint())),
 		pulumi.AdditionalSecretOutputs([]string{"clientConfiguration", "kubernetesClientConfiguration"}))
 	if err != nil {
-		return pulumi.StringOutput{}, fmt.Errorf("registering the kubeconfig of cluster %q: %w", b.Name, err)
+		return nil, fmt.Errorf("registering the kubeconfig of cluster %q: %w", b.Name, err)
 	}
 
+	return k, nil
+}
+
+// openKubeconfig returns the kubeconfig once the cluster is ready.
+func openKubeconfig(b *Build, k *cluster.Kubeconfig, ready pulumi.CustomResource) pulumi.StringOutput {
 	file := fileAtUp(b.Session, b.Config.Output.KubeconfigFile)
 	opened := pulumi.All(k.KubeconfigRaw, ready.ID()).ApplyT(func(v []any) (string, error) {
 		kubeconfig, ok := v[0].(string)
@@ -46,7 +52,7 @@ func openKubeconfig(b *Build, before []pulumi.Resource, ready pulumi.CustomResou
 		return kubeconfig, writePrivate(file, kubeconfig)
 	}).(pulumi.StringOutput)
 
-	return secretString(opened), nil
+	return secretString(opened)
 }
 
 // clientConfiguration returns the administrator's certificate for the provider's resources.

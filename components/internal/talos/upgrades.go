@@ -31,32 +31,28 @@ type softwareState struct {
 func registerUpgrades(
 	b *Build, applies map[string]*machine.ConfigurationApply, members pulumi.Resource,
 ) ([]pulumi.Resource, error) {
-	var planes, workers []pulumi.Resource
 	edits, err := imageEdits(b)
 	if err != nil {
 		return nil, err
 	}
-	lanes := *b.Config.Lifecycle.MaxUnavailable
-	for _, n := range b.Config.Nodes {
-		after := []pulumi.Resource{applies[n.Name], members}
-		if len(planes) > 0 {
-			after = append(after, planes[len(planes)-1])
+	order := rollout.Order(b.Cluster.Members, *b.Config.Lifecycle.MaxUnavailable)
+	registered := make(map[string]pulumi.Resource, len(b.Config.Nodes))
+	upgraded := make([]pulumi.Resource, 0, len(b.Config.Nodes))
+	for _, n := range planesFirst(b.Config) {
+		var earlier []pulumi.Resource
+		for _, m := range order[n.Name] {
+			earlier = append(earlier, registered[m.Name])
 		}
-		if !n.IsControlPlane() && len(workers) >= lanes {
-			after = append(after, workers[len(workers)-lanes])
-		}
-		made, err := registerUpgrade(b, n, edits[variantOf(n)], after)
+		made, err := registerUpgrade(b, n, edits[variantOf(n)],
+			pulumi.DependsOn([]pulumi.Resource{applies[n.Name], members}), b.afterIfLiving(earlier...))
 		if err != nil {
 			return nil, err
 		}
-		if n.IsControlPlane() {
-			planes = append(planes, made)
-		} else {
-			workers = append(workers, made)
-		}
+		registered[n.Name] = made
+		upgraded = append(upgraded, made)
 	}
 
-	return append(planes, workers...), nil
+	return upgraded, nil
 }
 
 // imageEdits returns, by image variant, tokens that change with each edit of what its nodes run.
@@ -83,7 +79,7 @@ func variantOf(n spec.NamedNode) string { return spec.Value(n.Node.Image) }
 
 // registerUpgrade registers what one node runs.
 func registerUpgrade(
-	b *Build, n spec.NamedNode, edit pulumi.StringInput, after []pulumi.Resource,
+	b *Build, n spec.NamedNode, edit pulumi.StringInput, after ...pulumi.ResourceOption,
 ) (pulumi.Resource, error) {
 	image := cluster.Image{
 		Version: *b.Config.Talos.Version, Schematic: b.Checked.schematics[n.Name], Installer: b.Checked.Input.Installer[n.Name],
@@ -121,7 +117,7 @@ func registerUpgrade(
 
 	return stash.RememberInputs(b.Ctx, b.Name+"-"+n.Name+"-version", pulumi.StringMap{
 		"edit": edit, "schematic": pulumi.String(image.Schematic), "talos": pulumi.String(image.Version),
-	}, on, pulumi.Parent(b.Parent), pulumi.DependsOn(after))
+	}, on, append(after, pulumi.Parent(b.Parent))...)
 }
 
 // refuseTalosStep refuses, in the preview already, a step that Talos does not take.

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package talos
+
+import (
+	"slices"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+
+	"github.com/talos-proxmox/talos-proxmox/components/internal/hook"
+	"github.com/talos-proxmox/talos-proxmox/internal/health"
+)
+
+// creating reports whether this run makes the cluster, as the hook on its version of Kubernetes has seen: nothing
+// that runs can be harmed, and nobody waits but for what he needs. A run after one that was interrupted is none.
+func (b *Build) creating() bool { return b.isNew.Load() && !b.adopted() }
+
+// afterIfLiving returns the option of a resource that comes after others in a cluster that lives, and waits for none
+// of them while the cluster is made. The engine remembers what it was told last, so that an order which a creation
+// left out is back with the next run.
+func (b *Build) afterIfLiving(others ...pulumi.Resource) pulumi.ResourceOption {
+	if b.Ctx.DryRun() {
+		return pulumi.DependsOn(append(slices.Clone(others), b.kubernetes))
+	}
+	// The hook has run when the version of Kubernetes is registered.
+	after := b.kubernetes.ID().ApplyT(func(pulumi.ID) []pulumi.Resource {
+		if b.creating() {
+			return nil
+		}
+
+		return others
+	}).(pulumi.ResourceArrayOutput)
+
+	return pulumi.DependsOnInputs(after)
+}
+
+// Start says when something may be installed in the cluster: in one that lives when all of it is healthy, in one that
+// is made as soon as its Kubernetes API answers and one node takes pods, while others still join.
+type Start struct {
+	// Kubeconfig of an administrator, known when the API may answer.
+	Kubeconfig pulumi.StringOutput
+	// After is the option of what comes first in the cluster, and Await what its creation waits for.
+	After pulumi.ResourceOption
+	Await func(hook.Step) error
+}
+
+// startOf returns when something may be installed.
+func startOf(b *Build, kubeconfig pulumi.StringOutput, fetched, ready pulumi.Resource) Start {
+	// Without a pod network no node takes pods, and what brings one comes after the gate.
+	early := !b.Cluster.SkipKubernetes
+	first := b.afterIfLiving(ready)
+	if !early {
+		first = pulumi.DependsOn([]pulumi.Resource{ready})
+	}
+
+	return Start{
+		Kubeconfig: kubeconfig,
+		After:      pulumi.Composite(first, pulumi.DependsOn([]pulumi.Resource{fetched})),
+		Await: func(step hook.Step) error {
+			if !early || !b.creating() {
+				return nil
+			}
+			remote, err := b.APIs.open(b.Ctx.Context())
+			if err != nil {
+				return err
+			}
+
+			return health.WaitSchedulable(b.Ctx.Context(), remote, b.Cluster, pollOptions(b.Config.Lifecycle.ReadyTimeout), step.Report)
+		},
+	}
+}
