@@ -75,6 +75,7 @@ type Record struct {
 	// Resource has the machines in the state.
 	Resource *pulumi.Stash
 
+	outcome      stash.Outcome[Machines]
 	wanted       Machines
 	allowReplace map[string][]string
 	fresh        sync.Map
@@ -83,7 +84,7 @@ type Record struct {
 // HostOf returns the host of a node once its machine's edit was looked at. A run that leaves the record out while
 // the edit would replace the VM, or lose data, fails before it touches the VM.
 func (r *Record) HostOf(name, host string) pulumi.StringOutput {
-	return stash.After(r.Resource, host, func(current Machines) error {
+	return r.outcome.After(host, func(current Machines) error {
 		was, known := current[name]
 		if !known {
 			return nil
@@ -138,7 +139,7 @@ func Remember(
 	if err != nil {
 		return nil, err
 	}
-	r.Resource = made
+	r.Resource, r.outcome = made, stash.OutcomeOf[Machines](made)
 
 	return r, nil
 }

@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
@@ -63,20 +64,37 @@ func remember[T any](
 	return made, nil
 }
 
-// After returns text once the value that the state has after the step of made passes check; where it does not,
-// whatever needs the text fails, and with it the program, so that the engine deletes nothing. The state's value is
-// another than the wanted one where the engine was told to leave the step out: then none of its hooks ran.
-func After[T any](made *pulumi.Stash, text string, check func(current T) error) pulumi.StringOutput {
-	return made.Input.ApplyT(func(input any) (string, error) {
+// Outcome is the value that the state has after the step of a Stash. It is read once, however many ask for it.
+type Outcome[T any] struct {
+	value pulumi.Output
+}
+
+// OutcomeOf returns the value that the state has after the step of made. It is another than the wanted one where the
+// engine was told to leave the step out: then none of its hooks ran.
+func OutcomeOf[T any](made *pulumi.Stash) Outcome[T] {
+	return Outcome[T]{value: made.Input.ApplyT(func(input any) (*T, error) {
 		var current T
 		raw, err := json.Marshal(input)
 		if err == nil {
 			err = json.Unmarshal(raw, &current)
 		}
 		if err != nil {
-			return "", fmt.Errorf("reading what the state remembers: %w", err)
+			return nil, fmt.Errorf("reading what the state remembers: %w", err)
 		}
-		if err := check(current); err != nil {
+
+		return &current, nil
+	})}
+}
+
+// After returns text once the value passes check; where it does not, whatever needs the text fails, and with it the
+// program, so that the engine deletes nothing. check must not change the value.
+func (o Outcome[T]) After(text string, check func(current T) error) pulumi.StringOutput {
+	return o.value.ApplyT(func(v any) (string, error) {
+		current, ok := v.(*T)
+		if !ok {
+			return "", errors.New("reading what the state remembers: it is missing")
+		}
+		if err := check(*current); err != nil {
 			return "", fmt.Errorf("%w\n  this run leaves out what guards this edit (--target, --exclude): run `pulumi up` without such flags", err)
 		}
 

@@ -107,7 +107,7 @@ func wantedKubernetes(cfg spec.Config) kubernetesState {
 func permitted(b *Build, kubernetes *pulumi.Stash) pulumi.StringOutput {
 	wanted := wantedKubernetes(b.Config)
 
-	return stash.After(kubernetes, "", func(current kubernetesState) error {
+	return stash.OutcomeOf[kubernetesState](kubernetes).After("", func(current kubernetesState) error {
 		if err := refuseKept(current, wanted); err != nil {
 			return err
 		}

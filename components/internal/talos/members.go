@@ -62,7 +62,7 @@ func registerMembers(b *Build, before []pulumi.Resource) (*pulumi.Stash, error) 
 // retired returns text once all nodes that the stack file has no more were retired. Where a run leaves the members
 // out it fails: else Pulumi would delete their VMs.
 func retired(b *Build, members *pulumi.Stash, text string) pulumi.StringOutput {
-	return stash.After(members, text, func(current map[string]memberState) error {
+	return stash.OutcomeOf[map[string]memberState](members).After(text, func(current map[string]memberState) error {
 		if leaving := leavingMembers(current, b.Cluster); len(leaving) > 0 {
 			return fmt.Errorf("%s: gone from the stack file, and not retired: nothing is deleted", namesOf(leaving))
 		}
