@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -14,6 +15,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/talos-proxmox/talos-proxmox/tests/makespan"
 )
 
 // TestFluxStartsWhileNodesJoin makes a cluster one of whose control planes hangs in its creation: the other nodes have
@@ -22,8 +25,7 @@ import (
 func TestFluxStartsWhileNodesJoin(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	file := s.of([]string{"cp-1", "cp-2", "cp-3", "worker-4"}, "  talos-proxmox:nodes:\n",
-		"  talos-proxmox:gitops: {provider: flux, method: chart, git: {url: \"https://git.example.com/demo.git\"}}\n  talos-proxmox:nodes:\n")
+	file := s.of([]string{"cp-1", "cp-2", "cp-3", "worker-4"}, withFlux...)
 	s.create("small")
 	hang := s.lab("fault", "add", "task-hang", "type=qmstart", "vm=302", "later=yes")
 	require.Zero(t, hang.code, hang.all())
@@ -32,7 +34,11 @@ func TestFluxStartsWhileNodesJoin(t *testing.T) {
 	cmd := s.command("pulumi", "up", "--stack", "small", "--config-file", file, "--yes", "--skip-preview", "--non-interactive")
 	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.Stdin = s.project, &said, &said, strings.NewReader("")
 	require.NoError(t, cmd.Start())
-	assert.Eventually(t, func() bool { return strings.Contains(said.String(), "small-flux-kustomization created") },
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	require.Eventually(t, func() bool {
+		return len(ended) > 0 || strings.Contains(said.String(), "small-flux-kustomization created")
+	},
 		3*time.Minute, 200*time.Millisecond, "Flux does not wait for a node that hangs")
 	before := said.String()
 	for _, node := range []string{"cp-1", "cp-3", "worker-4"} {
@@ -42,7 +48,7 @@ func TestFluxStartsWhileNodesJoin(t *testing.T) {
 
 	free := s.lab("fault", "clear")
 	require.Zero(t, free.code, free.all())
-	require.NoError(t, cmd.Wait(), said.String())
+	require.NoError(t, <-ended, said.String())
 	up := &running{site: s, stack: "small", file: file}
 	up.kubeconfig = up.output("kubeconfig")
 	up.hasNodes("cp-1", "cp-2", "cp-3", "worker-4")
@@ -53,6 +59,39 @@ func TestFluxStartsWhileNodesJoin(t *testing.T) {
 	assert.True(t, s.dependsOn("small", "small-cp-2", "small-cp-1"), "control planes are configured one after the other from now on")
 	up.destroy()
 	assert.Empty(t, s.status().VMs)
+}
+
+// withFlux edits the small stack file: Flux follows a repository that anybody may read.
+var withFlux = []string{
+	"  talos-proxmox:nodes:\n", "  talos-proxmox:gitops: {provider: flux, method: chart, chart: {version: 2.18.2}, " +
+		"git: {url: \"https://git.example.com/demo.git\"}}\n  talos-proxmox:nodes:\n",
+}
+
+// TestACreationTakesLittleMoreThanItMust works out, from the order in which the engine was told to make a cluster, how
+// long that takes on real machines, against the longest chain of steps each of which needs the one before it.
+func TestACreationTakesLittleMoreThanItMust(t *testing.T) {
+	t.Parallel()
+	const most = 1.10
+	for _, nodes := range []int{6, 33} {
+		t.Run(strconv.Itoa(nodes), func(t *testing.T) {
+			if nodes > 6 {
+				heavy(t)
+			}
+			t.Parallel()
+			s := newSite(t)
+			names := []string{"cp-1", "cp-2", "cp-3"}
+			for i := 4; i <= nodes; i++ {
+				names = append(names, "worker-"+strconv.Itoa(i+10)) // .10 is the cluster's own address
+			}
+			s.up("small", s.of(names, withFlux...))
+			resources, err := makespan.ReadState(s.must("pulumi", "stack", "export", "--stack", "small").stdout)
+			require.NoError(t, err)
+
+			plan := makespan.Of(resources, "small", "cp-1", makespan.Lifelike())
+			t.Log(plan)
+			assert.LessOrEqual(t, plan.Ratio(), most)
+		})
+	}
 }
 
 // lockedBuffer collects what a command says while it is read.
