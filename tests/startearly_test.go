@@ -55,8 +55,8 @@ func TestFluxStartsWhileNodesJoin(t *testing.T) {
 	up.isSettled()
 	up.again() // the engine learns the order in which a cluster that lives is changed
 	up.isSettled()
-	assert.True(t, s.dependsOn("small", "small-gitops", "small-ready"), "Flux comes after the gate from now on")
-	assert.True(t, s.dependsOn("small", "small-cp-2", "small-cp-1"), "control planes are configured one after the other from now on")
+	assert.True(t, s.dependsOn("small", "Stash::small-gitops", "Stash::small-ready"), "Flux comes after the gate from now on")
+	assert.True(t, s.dependsOn("small", "ConfigurationApply::small-cp-2", "ConfigurationApply::small-cp-1"), "control planes are configured one after the other from now on")
 	up.destroy()
 	assert.Empty(t, s.status().VMs)
 }
@@ -114,7 +114,7 @@ func (b *lockedBuffer) String() string {
 	return b.text.String()
 }
 
-// dependsOn reports whether the stack's state has a resource come after another.
+// dependsOn reports whether the stack's state has a resource come after another, both named by the ends of their URNs.
 func (s *site) dependsOn(stack, name, other string) bool {
 	s.t.Helper()
 
@@ -128,8 +128,8 @@ func (s *site) dependsOn(stack, name, other string) bool {
 	}
 	require.NoError(s.t, json.Unmarshal([]byte(s.must("pulumi", "stack", "export", "--stack", stack).stdout), &state))
 	for _, r := range state.Deployment.Resources {
-		if strings.HasSuffix(r.URN, "::"+name) {
-			return slices.ContainsFunc(r.Dependencies, func(urn string) bool { return strings.HasSuffix(urn, "::"+other) })
+		if strings.HasSuffix(r.URN, name) {
+			return slices.ContainsFunc(r.Dependencies, func(urn string) bool { return strings.HasSuffix(urn, other) })
 		}
 	}
 

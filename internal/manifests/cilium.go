@@ -81,7 +81,7 @@ func (in Input) ciliumChart(ctx context.Context, values object) (string, error) 
 		return "", err
 	}
 
-	return render(loaded, in.ciliumRelease(values))
+	return in.Renders.render(loaded, in.ciliumRelease(values))
 }
 
 // ciliumRelease returns how the chart is rendered.

@@ -26,6 +26,8 @@ type Input struct {
 	Charts Cache
 	// ReadFile reads a file relative to the project directory; needed where manifests are files.
 	ReadFile func(string) ([]byte, error)
+	// Renders keeps what the charts rendered to for other manifests of the same run; nil keeps nothing.
+	Renders *Renders
 }
 
 // part is a manifest before it is numbered.
@@ -140,7 +142,7 @@ func (in Input) chart(ctx context.Context, name string, c spec.DayZeroChart) (st
 	if err != nil {
 		return "", err
 	}
-	text, err := render(loaded, Release{
+	text, err := in.Renders.render(loaded, Release{
 		Name: name, Namespace: namespace, Kubernetes: spec.Value(in.Config.Kubernetes.Version), Values: values,
 	})
 	if err != nil {

@@ -13,10 +13,12 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 )
 
 func main() {
@@ -55,6 +57,16 @@ func run(ctx context.Context, args []string) error {
 		rows = append(rows, measured)
 	}
 	fmt.Print(table(rows))
+	for _, r := range rows {
+		if r.IsUp {
+			fmt.Printf("\n%d nodes, with the times that steps take on real machines: %s", r.Nodes, r.Lifelike)
+		}
+	}
+	linked, err := linkTime(ctx, root)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("\nlinking the program takes %.1f s\n", linked.Seconds())
 	if *svg == "" {
 		return nil
 	}
@@ -75,4 +87,18 @@ func repository() (string, error) {
 	}
 
 	return "", fmt.Errorf("there is no bin/lab here: run make tools")
+}
+
+// linkTime returns how long Go takes to link the program once all of it is compiled.
+func linkTime(ctx context.Context, root string) (time.Duration, error) {
+	out := filepath.Join(os.TempDir(), "bench-program")
+	defer os.Remove(out) //nolint:errcheck // it was never there where building failed
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", out, ".")
+	cmd.Dir = root
+	began := time.Now()
+	if text, err := cmd.CombinedOutput(); err != nil {
+		return 0, fmt.Errorf("linking the program: %w\n%s", err, text)
+	}
+
+	return time.Since(began), nil
 }

@@ -11,9 +11,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/talos-proxmox/talos-proxmox/tests/makespan"
 )
 
 // cost holds what one command of Pulumi takes.
@@ -39,6 +42,10 @@ type row struct {
 	Waits time.Duration
 	// Lab is the memory of the lab's processes, in MiB.
 	Lab float64
+	// Calls are the operations of hosts and nodes in an up, as the trace has them: tasks of Proxmox VE and what Talos is told.
+	Calls int
+	// Lifelike is how the creation goes with the times that steps take on real machines.
+	Lifelike makespan.Plan
 	// IsUp reports whether the cluster was brought up, or only planned.
 	IsUp bool
 }
@@ -81,17 +88,39 @@ func measure(ctx context.Context, root string, nodes int, up bool, speed string)
 	if err := b.readTrace(ctx, began, &measured); err != nil {
 		return measured, err
 	}
+	if err := b.readState(ctx, &measured); err != nil {
+		return measured, err
+	}
 	if measured.Again, _, err = b.pulumi(ctx, "preview", "--expect-no-changes"); err != nil {
 		return measured, err
 	}
 	if measured.NoOp, _, err = b.pulumi(ctx, "up", "--yes", "--skip-preview", "--expect-no-changes"); err != nil {
 		return measured, err
 	}
-	state, err := b.lab(ctx, "exec", "--", "pulumi", "stack", "export", "--stack", stack)
-	measured.State = len(state)
 	measured.Lab = b.labMemory()
 
-	return measured, err
+	return measured, nil
+}
+
+// readState reads how large the state is, and from the order that the engine was told, how long a creation takes with
+// the times of real machines and as many steps at a time as the engine takes here.
+func (b *bench) readState(ctx context.Context, into *row) error {
+	state, err := b.lab(ctx, "exec", "--", "pulumi", "stack", "export", "--stack", stack)
+	if err != nil {
+		return err
+	}
+	into.State = len(state)
+	resources, err := makespan.ReadState(state)
+	if err != nil {
+		return err
+	}
+	times := makespan.Lifelike()
+	if into.Nodes > 33 {
+		times.Parallel = 4 * runtime.GOMAXPROCS(0) // Pulumi's default
+	}
+	into.Lifelike = makespan.Of(resources, "bench", "n-0001", times)
+
+	return nil
 }
 
 // prepare writes the project. Its program starts the real one and notes what that took.
@@ -141,7 +170,7 @@ func stackFile(nodes int) string {
   talos-proxmox:proxmox:
     endpoint: https://pve1.example.com:8006
     hosts: {pve1: {datastore: local-lvm}}
-  talos-proxmox:cluster: {name: bench, vip: 10.30.255.1, allowSchedulingOnControlPlanes: true}
+  talos-proxmox:cluster: {name: bench, vip: 10.30.255.1, allowSchedulingOnControlPlanes: true, podSubnets: [10.128.0.0/12]}
   talos-proxmox:talos: {version: v1.12.4}
   talos-proxmox:kubernetes: {version: v1.35.0}
   talos-proxmox:defaults:

@@ -38,7 +38,10 @@ func columns() []column {
 		{name: "preview again, s", value: seconds(func(r row) time.Duration { return r.Again.Wall }), format: "%.1f", upOnly: true},
 		{name: "no-op up, s", value: seconds(func(r row) time.Duration { return r.NoOp.Wall }), format: "%.1f", upOnly: true},
 		{name: "state, KB", value: func(r row) float64 { return float64(r.State) / 1000 }, format: "%.0f", growth: true, upOnly: true},
-		{name: "lab, MiB", value: func(r row) float64 { return r.Lab }, format: "%.0f", upOnly: true},
+		{name: "operations a node", value: func(r row) float64 { return float64(r.Calls) / float64(r.Nodes) }, format: "%.1f", upOnly: true},
+		{name: "lab, MiB", value: func(r row) float64 { return r.Lab }, format: "%.0f", growth: true, upOnly: true},
+		{name: "in life, s", value: seconds(func(r row) time.Duration { return r.Lifelike.Took }), format: "%.0f", upOnly: true},
+		{name: "its chain, s", value: seconds(func(r row) time.Duration { return r.Lifelike.Chain }), format: "%.0f", upOnly: true},
 	}
 }
 

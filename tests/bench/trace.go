@@ -37,6 +37,9 @@ func (b *bench) readTrace(ctx context.Context, began time.Time, into *row) error
 		events = append(events, e)
 	}
 	for _, e := range events {
+		if strings.HasPrefix(e.Op, "pve.") || strings.HasPrefix(e.Op, "talos.") {
+			into.Calls++
+		}
 		if e.Op == "pve.qmstart" && (into.FirstVM == 0 || e.Start.Sub(began) < into.FirstVM) {
 			into.FirstVM = e.Start.Sub(began)
 		}

@@ -64,7 +64,7 @@ func Persist(
 // the wanted one again. The nodes may be anywhere between the two.
 func EditToken(ctx *pulumi.Context, name string, wanted pulumi.StringInput, opts ...pulumi.ResourceOption) (pulumi.StringOutput, error) {
 	// Only a new Stash has a new id, and only a trigger that changes makes a new one.
-	opts = append(opts[:len(opts):len(opts)], pulumi.ReplacementTrigger(wanted))
+	opts = append(opts[:len(opts):len(opts)], pulumi.ReplacementTrigger(wanted), pulumi.HideDiffs([]string{"input"}))
 	made, err := pulumi.NewStash(ctx, name, &pulumi.StashArgs{Input: wanted}, opts...)
 	if err != nil {
 		return pulumi.StringOutput{}, fmt.Errorf("registering %q: %w", name, err)

@@ -49,7 +49,9 @@ func Check(ctx context.Context, r Request) (*Checked, error) {
 		return nil, problems.Err("cluster " + r.Name)
 	}
 
-	day, list, notMade := dayZero(ctx, manifests.Input{Config: r.Config, Charts: r.Charts, ReadFile: r.ReadFile})
+	day, list, notMade := dayZero(ctx, manifests.Input{
+		Config: r.Config, Charts: r.Charts, ReadFile: r.ReadFile, Renders: &manifests.Renders{},
+	})
 	if notMade != nil {
 		notMade = fmt.Errorf("cluster %q: %w", r.Name, notMade)
 	}

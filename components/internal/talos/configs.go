@@ -127,6 +127,7 @@ func applyConfiguration(
 	opts := []pulumi.ResourceOption{
 		pulumi.Parent(b.Parent), b.afterIfLiving(earlier...), pulumi.ResourceHooks(hooks), providerTimeout(b.Config),
 		pulumi.AdditionalSecretOutputs([]string{"clientConfiguration"}),
+		pulumi.HideDiffs([]string{"machineConfiguration"}), // the output; the input says that it changes
 	}
 	if vm := b.Machines[n.Name]; vm != nil {
 		opts = append(opts, pulumi.DependsOn([]pulumi.Resource{vm}), pulumi.ReplaceWith([]pulumi.Resource{vm}))

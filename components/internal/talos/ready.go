@@ -38,7 +38,10 @@ func registerReady(
 	for key, value := range wanted {
 		healthy[key] = value
 	}
-	opts := []pulumi.ResourceOption{pulumi.Parent(b.Parent), pulumi.DependsOn(before)}
+	opts := []pulumi.ResourceOption{
+		pulumi.Parent(b.Parent), pulumi.DependsOn(before),
+		pulumi.HideDiffs([]string{"input"}), // fingerprints of what changes elsewhere in the plan
+	}
 	var vms []pulumi.Resource
 	for _, n := range b.Config.Nodes {
 		if vm := b.Machines[n.Name]; vm != nil {

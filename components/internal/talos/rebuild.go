@@ -45,7 +45,8 @@ func RememberMachines(s *Session, parent, secrets pulumi.Resource) (*node.Record
 
 			return retireReplaced(s, step, leaving)
 		},
-	}, pulumi.Parent(parent), pulumi.DependsOn([]pulumi.Resource{secrets}))
+	}, pulumi.Parent(parent), pulumi.DependsOn([]pulumi.Resource{secrets}),
+		pulumi.HideDiffs([]string{"input"})) // the VM itself shows its edit
 }
 
 // retireReplaced takes nodes out of the cluster whose VMs are replaced.
