@@ -52,7 +52,7 @@ func everyVMOption() spec.VM {
 		TPM: &spec.TPM{Datastore: spec.Ptr("ceph")}, SCSIHardware: spec.Ptr("virtio-scsi-pci"), OSType: spec.Ptr("other"),
 		Agent: spec.Ptr(true), AgentTimeout: spec.Ptr(spec.Duration(90 * time.Second)), OnBoot: spec.Ptr(false),
 		Startup: &spec.Startup{Order: spec.Ptr(3), UpDelay: spec.Ptr(30), DownDelay: spec.Ptr(60)},
-		Tags:    []string{"zeta", "alpha", "zeta"}, Description: spec.Ptr("a worker"), Pool: spec.Ptr("k8s"),
+		Tags:    []string{"zeta", "alpha"}, Description: spec.Ptr("a worker"), Pool: spec.Ptr("k8s"),
 		Protection: spec.Ptr(true), Watchdog: &spec.Watchdog{},
 		VGA:           &spec.VGA{Type: spec.Ptr("virtio"), Memory: spec.Ptr(32), Clipboard: spec.Ptr("vnc")},
 		SerialConsole: spec.Ptr(false), Tablet: spec.Ptr(true), ACPI: spec.Ptr(true), KVMArguments: spec.Ptr("-no-hpet"),
