@@ -57,17 +57,7 @@ func applyHooks(s *Session, m cluster.Member) (*pulumi.ResourceHookBinding, erro
 	if err != nil {
 		return nil, err
 	}
-	heal, err := s.nodeHook("heal", m, func(step hook.Step, _ *pulumi.ResourceHookArgs) error {
-		if s.isNew.Load() {
-			return nil
-		}
-		checker, err := s.checker(step)
-		if err != nil {
-			return err
-		}
-
-		return rollout.Heal(ctx, checker, m)
-	})
+	heal, err := healHook(s, m)
 	if err != nil {
 		return nil, err
 	}
@@ -83,6 +73,21 @@ func applyHooks(s *Session, m cluster.Member) (*pulumi.ResourceHookBinding, erro
 	}
 
 	return hooks, nil
+}
+
+// healHook returns the hook that removes what an earlier life of a node left in etcd and Kubernetes.
+func healHook(s *Session, m cluster.Member) (*pulumi.ResourceHook, error) {
+	return s.nodeHook("heal", m, func(step hook.Step, _ *pulumi.ResourceHookArgs) error {
+		if s.isNew.Load() {
+			return nil
+		}
+		checker, err := s.checker(step)
+		if err != nil {
+			return err
+		}
+
+		return rollout.Heal(s.Ctx.Context(), checker, m)
+	})
 }
 
 // configurationIn returns the machine configuration among the inputs of its application.
