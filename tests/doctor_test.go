@@ -72,9 +72,9 @@ func TestDoctorBeforeTheFirstUp(t *testing.T) {
 		"a version that is not there": {[]string{"version: v1.12.4", "version: v1.12.99"}, "factory: the Image Factory has no image of this version"},
 		"another bridge":              {[]string{"bridge: vmbr200", "bridge: vmbr777"}, `bridges: host ryzen-proxmox has no bridge "vmbr777"`},
 		"a mapping":                   {[]string{"      cpu: 2\n", "      cpu: 2\n      gpu: {mapping: tesla}\n"}, `mappings: there is no mapping "tesla"`},
-		"a chart that is not there": {[]string{"version: 2.18.2", "version: 2.99.9"}, "charts: chart flux2 2.99.9"},
-		"too many cores":            {[]string{"cpu: 2\n", "cpu: 512\n"}, "capacity: 512 cores, and host ryzen-proxmox has "},
-		"too much memory":           {[]string{"memory: 2048", "memory: 2097152"}, "capacity: its nodes get 6291456 MiB of memory"},
+		"a chart that is not there":   {[]string{"version: 2.18.2", "version: 2.99.9"}, "charts: chart flux2 2.99.9"},
+		"too many cores":              {[]string{"cpu: 2\n", "cpu: 512\n"}, "capacity: 512 cores, and host ryzen-proxmox has "},
+		"too much memory":             {[]string{"memory: 2048", "memory: 2097152"}, "capacity: its nodes get 6291456 MiB of memory"},
 	} {
 		_, e := s.examine(tpx, "dev", s.stackFile("Pulumi.dev.yaml", c.edits...))
 		assert.Contains(t, strings.Join(e.wrong(), "\n"), c.want, name)
