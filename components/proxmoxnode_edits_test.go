@@ -173,6 +173,7 @@ func together() map[string]func(*spec.NamedNode) {
 		n("machine"):               func(n *spec.NamedNode) { n.Machine, n.GPU.PCIe = spec.Ptr("i440fx"), spec.Ptr(false) },
 		n("bootOrder"):             func(n *spec.NamedNode) { n.BootOrder = []string{"scsi0", "ide0", "net0"} },
 		n("cpuFlags"):              func(n *spec.NamedNode) { n.CPUFlags = nil },
+		n("cpuType"):               func(n *spec.NamedNode) { n.CPUType = spec.Ptr("EPYC") },
 		n("cpuAffinity"):           func(n *spec.NamedNode) { n.CPUAffinity = spec.Ptr("0-3") },
 		n("numaNodes"):             func(n *spec.NamedNode) { n.NUMANodes = nil },
 		n("numaNodes[].cpus"):      func(n *spec.NamedNode) { n.NUMANodes[0].CPUs = "0-7;8-15" },
@@ -238,8 +239,8 @@ func diskEdit(edit func(*spec.Disk)) func(*spec.NamedNode) {
 // speedEdits give all disks the same limits, as the provider would.
 func speedEdits(edits map[string]func(*spec.NamedNode)) {
 	for field, speed := range map[string]spec.DiskSpeed{
-		"": {Read: spec.Ptr(1)}, ".read": {Read: spec.Ptr(1)}, ".readBurst": {ReadBurst: spec.Ptr(1)},
-		".write": {Write: spec.Ptr(1)}, ".writeBurst": {WriteBurst: spec.Ptr(1)},
+		"": {Read: spec.Ptr(1)}, ".read": {Read: spec.Ptr(1)}, ".readBurst": {Read: spec.Ptr(1), ReadBurst: spec.Ptr(2)},
+		".write": {Write: spec.Ptr(1)}, ".writeBurst": {Write: spec.Ptr(1), WriteBurst: spec.Ptr(2)},
 		".iopsRead": {IOPSRead: spec.Ptr(1)}, ".iopsWrite": {IOPSWrite: spec.Ptr(1)},
 	} {
 		edit := func(n *spec.NamedNode) {
