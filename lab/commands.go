@@ -33,7 +33,7 @@ func (l *Lab) Command(dir, name string, args ...string) *exec.Cmd {
 	if err != nil {
 		l.t.Fatalf("lab: %v", err)
 	}
-	cmd := exec.CommandContext(l.t.Context(), path, args...) //nolint:gosec // G204: what the test asks for
+	cmd := exec.CommandContext(l.t.Context(), path, args...) // G204: what the test asks for
 	cmd.Dir, cmd.Env = dir, l.Env()
 
 	return cmd
@@ -105,7 +105,7 @@ func (l *Lab) Workspace() []auto.LocalWorkspaceOption {
 func tail(path string) string {
 	const lines = 40
 
-	content, err := os.ReadFile(path) //nolint:gosec // G304: in the test's temporary directory
+	content, err := os.ReadFile(path) // G304: in the test's temporary directory
 	if err != nil {
 		return err.Error()
 	}

@@ -90,7 +90,7 @@ func (l *Lab) openLog() *os.File {
 	l.t.Helper()
 
 	path := l.dir + ".log"
-	log, err := os.Create(path) //nolint:gosec // G304: in the test's temporary directory
+	log, err := os.Create(path) // G304: in the test's temporary directory
 	if err != nil {
 		l.t.Fatalf("lab: making its log: %v", err)
 	}

@@ -34,7 +34,7 @@ func (a *Authority) writeBundle() error {
 		candidates = append([]string{own}, candidates...)
 	}
 	for _, path := range candidates {
-		roots, err := os.ReadFile(path) //nolint:gosec // G304: well-known paths, or what the user's own environment names
+		roots, err := os.ReadFile(path) // G304: well-known paths, or what the user's own environment names
 		if err != nil {
 			continue
 		}
@@ -45,7 +45,7 @@ func (a *Authority) writeBundle() error {
 	}
 	bundle.Write(a.PEM())
 
-	if err := os.WriteFile(a.BundlePath(), bundle.Bytes(), 0o644); err != nil { //nolint:gosec // G306: certificates are public
+	if err := os.WriteFile(a.BundlePath(), bundle.Bytes(), 0o644); err != nil { // G306: certificates are public
 		return fmt.Errorf("writing the certificate bundle: %w", err)
 	}
 

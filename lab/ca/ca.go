@@ -102,7 +102,7 @@ func (a *Authority) create() error {
 	if err := os.WriteFile(filepath.Join(a.dir, keyFile), keyPEM, 0o600); err != nil {
 		return fmt.Errorf("making the lab's certificate authority: %w", err)
 	}
-	if err := os.WriteFile(filepath.Join(a.dir, certFile), a.PEM(), 0o644); err != nil { //nolint:gosec // G306: a certificate is public
+	if err := os.WriteFile(filepath.Join(a.dir, certFile), a.PEM(), 0o644); err != nil { // G306: a certificate is public
 		return fmt.Errorf("making the lab's certificate authority: %w", err)
 	}
 

@@ -21,14 +21,14 @@ func Find(dir, repository, name, version string) ([]byte, error) {
 	if u.Scheme == OCI {
 		for _, found := range packedCharts(dir, filepath.ToSlash(filepath.Clean("."+u.Path)), name) {
 			if filepath.Base(found) == file {
-				return os.ReadFile(found) //nolint:gosec,wrapcheck // the lab's own charts
+				return os.ReadFile(found) // the lab's own charts
 			}
 		}
 
 		return nil, fmt.Errorf("%s/%s:%s: not found", u.Host+u.Path, name, version)
 	}
 	for _, at := range []string{u.Host + u.Path, u.Path} {
-		//nolint:gosec // the lab's own charts
+		// the lab's own charts
 		if archive, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(at), file)); err == nil {
 			return archive, nil
 		}

@@ -53,13 +53,13 @@ func (cli CLI) Run(ctx context.Context, p kube.Process) error {
 	}
 	c := command{verb: args[0]}
 	if !slices.Contains([]string{"install", "upgrade"}, c.verb) {
-		return fmt.Errorf("Error: unknown command %q for \"cilium\"", c.verb) //nolint:staticcheck,revive // the CLI's own words
+		return fmt.Errorf("Error: unknown command %q for \"cilium\"", c.verb) // the CLI's own words
 	}
 	if err := c.parse(args[1:]); err != nil {
-		return fmt.Errorf("Error: %w", err) //nolint:staticcheck,revive // the CLI's own words
+		return fmt.Errorf("Error: %w", err) // the CLI's own words
 	}
 	if err := cli.apply(ctx, c, p); err != nil {
-		return fmt.Errorf("Error: Unable to %s Cilium: %w", c.verb, err) //nolint:staticcheck,revive // the CLI's own words
+		return fmt.Errorf("Error: Unable to %s Cilium: %w", c.verb, err) // the CLI's own words
 	}
 
 	return nil
@@ -86,7 +86,7 @@ func (c *command) parse(args []string) error {
 		flags.BoolVar(&c.reuse, "reuse-values", false, "")
 	}
 	if err := flags.Parse(args); err != nil {
-		return err //nolint:wrapcheck // the CLI's own words
+		return err // the CLI's own words
 	}
 	if c.version == "" {
 		// The genuine CLI knows a newest version; here it would be another one than any cluster's.
@@ -108,20 +108,20 @@ func (cli CLI) apply(ctx context.Context, c command, p kube.Process) error {
 	}
 	config := &action.Configuration{}
 	if err := config.Init(newGetter(p.API, c.namespace), c.namespace, "secret", func(string, ...any) {}); err != nil {
-		return err //nolint:wrapcheck // Helm's own words
+		return err // Helm's own words
 	}
 	if c.verb == "upgrade" {
 		upgrade := action.NewUpgrade(config)
 		upgrade.Namespace, upgrade.ResetValues, upgrade.ReuseValues, upgrade.Wait = c.namespace, c.reset, c.reuse, c.wait
 		_, err = upgrade.RunWithContext(ctx, c.release, loaded, values)
 
-		return err //nolint:wrapcheck // Helm's own words
+		return err // Helm's own words
 	}
 	install := action.NewInstall(config)
 	install.ReleaseName, install.Namespace, install.Wait = c.release, c.namespace, c.wait
 	_, err = install.RunWithContext(ctx, loaded, values)
 
-	return err //nolint:wrapcheck // Helm's own words
+	return err // Helm's own words
 }
 
 // load fetches the chart.
@@ -136,7 +136,7 @@ func (cli CLI) load(c command) (*chart.Chart, error) {
 		return nil, err
 	}
 
-	return loader.LoadArchive(bytes.NewReader(archive)) //nolint:wrapcheck // Helm's own words
+	return loader.LoadArchive(bytes.NewReader(archive)) // Helm's own words
 }
 
 // merge returns the values of the files, in their order, and what the flags set over them. What the CLI

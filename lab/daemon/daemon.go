@@ -128,17 +128,17 @@ func (d *Daemon) path(name string) string { return filepath.Join(d.opts.Dir, nam
 func (d *Daemon) open(ctx context.Context) error {
 	var err error
 	if d.authority, err = ca.Load(d.opts.Dir); err != nil {
-		return err //nolint:wrapcheck // says what it is about
+		return err // says what it is about
 	}
 	if d.secrets, err = loadSecrets(d.path("secrets.json")); err != nil {
 		return err
 	}
 	if d.git, err = git.Open(d.path("git"), d.secrets.GitToken, d.opts.Log); err != nil {
-		return err //nolint:wrapcheck // says what it is about
+		return err // says what it is about
 	}
 	images, err := factory.Open(d.path("factory"))
 	if err != nil {
-		return err //nolint:wrapcheck // says what it is about
+		return err // says what it is about
 	}
 	if d.trace, err = os.OpenFile(d.path(traceFile), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600); err != nil {
 		return fmt.Errorf("opening the trace: %w", err)
@@ -163,16 +163,16 @@ func (d *Daemon) open(ctx context.Context) error {
 		},
 	})
 	if err != nil {
-		return err //nolint:wrapcheck // says what it is about
+		return err // says what it is about
 	}
 	client.Transport = d.authority.Transport(d.site.Net().DialContext)
 
 	d.publish(ctx, images)
 	if d.gateway, err = gateway.Start(d.site.Net(), "127.0.0.1:0", d.opts.Log); err != nil {
-		return err //nolint:wrapcheck // says what it is about
+		return err // says what it is about
 	}
 	if d.socks, err = gateway.StartSocks(d.site.Net(), "127.0.0.1:0", d.opts.Log); err != nil {
-		return err //nolint:wrapcheck // says what it is about
+		return err // says what it is about
 	}
 	d.site.Resume()
 	d.control, err = d.listen()

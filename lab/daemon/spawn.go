@@ -37,7 +37,7 @@ func (p SiteDir) Spawn(command ...string) (Info, error) {
 	}
 	defer func() { _ = log.Close() }() // the lab has its own handle
 
-	cmd := exec.Command(command[0], command[1:]...) //nolint:gosec // G204: the caller's own program
+	cmd := exec.Command(command[0], command[1:]...) // G204: the caller's own program
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.Dir = "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // it outlives the command that starts it
@@ -66,7 +66,7 @@ func (p SiteDir) await(ended <-chan error) (Info, error) {
 
 		select {
 		case <-ticker.C:
-		case <-ended:
+		case <-ended: //nolint:errcheck // its log says why
 			if p.Locked() { // another command was faster
 				ended = nil
 
@@ -81,7 +81,7 @@ func (p SiteDir) await(ended <-chan error) (Info, error) {
 }
 
 func lastLine(path string) string {
-	data, err := os.ReadFile(path) //nolint:gosec // G304: the site's own log
+	data, err := os.ReadFile(path) // G304: the site's own log
 	if err != nil {
 		return "it left no log"
 	}

@@ -31,7 +31,7 @@ type Call struct {
 // when the fault was removed before it answered.
 func (s *Set) Befall(ctx context.Context, c Call) (*Answer, error) {
 	if s == nil {
-		return nil, nil //nolint:nilnil // nothing goes wrong
+		return nil, nil // nothing goes wrong
 	}
 	about := About{"api": {c.API}, "call": {c.Name}, "method": {c.Method}, "node": c.Node}
 	object := c.API + "/" + strings.TrimPrefix(c.Name, "/")
@@ -60,7 +60,7 @@ func (s *Set) Befall(ctx context.Context, c Call) (*Answer, error) {
 		return &Answer{Status: status, Message: cmp.Or(f.With["message"], http.StatusText(status), "Internal Server Error")}, nil
 	}
 
-	return nil, nil //nolint:nilnil // nothing goes wrong
+	return nil, nil // nothing goes wrong
 }
 
 // ErrSilent: the call is never answered.

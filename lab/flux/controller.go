@@ -91,7 +91,7 @@ func (w *watcher) run(ctx context.Context, name string, pod *corev1.Pod) error {
 	defer func() { _ = log.Close() }() // the process has ended
 
 	command := slices.Concat(w.Supervisor, []string{filepath.Join(w.Programs, name)}, args)
-	cmd := exec.CommandContext(ctx, command[0], command[1:]...) //nolint:gosec // G204: the lab's own programs
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...) // G204: the lab's own programs
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, log, log
 	cmd.Env = append(slices.Clone(w.Environment), "KUBECONFIG="+kubeconfig, "RUNTIME_NAMESPACE="+pod.Namespace,
 		"HOME="+dir, "TMPDIR="+filepath.Join(dir, "tmp"), "PATH="+os.Getenv("PATH"))
@@ -134,7 +134,7 @@ func arguments(name, dir string, pod *corev1.Pod) ([]string, error) {
 // artifactAddress returns where the artifacts are served: the same address after a restart, as a Service's is,
 // while nobody else has it. Who reads artifacts tries a dead address for minutes.
 func artifactAddress(file string) (string, error) {
-	last, err := os.ReadFile(file) //nolint:gosec // G304: the site's own directory
+	last, err := os.ReadFile(file) // G304: the site's own directory
 	if err != nil {
 		last = []byte("127.0.0.1:0")
 	}

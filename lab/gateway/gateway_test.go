@@ -118,7 +118,7 @@ func TestMachinesComeBeforeServices(t *testing.T) {
 
 	l, err := w.net.Listen("git.example.com:80")
 	require.NoError(t, err)
-	server := &http.Server{Handler: says("a machine")} //nolint:gosec // G112: a test's own client
+	server := &http.Server{Handler: says("a machine")} // G112: a test's own client
 	t.Cleanup(func() { _ = server.Close() })
 	go func() { _ = server.Serve(l) }()
 

@@ -91,7 +91,7 @@ func (s *Socks) serve(conn net.Conn) {
 	socksAnswer(conn, socksGranted)
 	_ = conn.SetDeadline(time.Time{}) // as above
 
-	done := make(chan struct{}, 2) //nolint:mnd // one for each direction
+	done := make(chan struct{}, 2) // one for each direction
 	go func() { _, _ = io.Copy(up, conn); done <- struct{}{} }()
 	go func() { _, _ = io.Copy(conn, up); done <- struct{}{} }()
 	<-done
@@ -104,7 +104,7 @@ func socksAnswer(conn net.Conn, code byte) {
 
 // socksRequest reads the greeting and the request of a client; the code is what to answer on an error.
 func socksRequest(conn net.Conn) (address string, code byte, err error) {
-	head := make([]byte, 2) //nolint:mnd // version and number of methods
+	head := make([]byte, 2) // version and number of methods
 	if _, err := io.ReadFull(conn, head); err != nil {
 		return "", socksGranted, err
 	}
@@ -118,7 +118,7 @@ func socksRequest(conn net.Conn) (address string, code byte, err error) {
 		return "", socksGranted, err
 	}
 
-	request := make([]byte, 4) //nolint:mnd // version, command, reserved, kind of address
+	request := make([]byte, 4) // version, command, reserved, kind of address
 	if _, err := io.ReadFull(conn, request); err != nil {
 		return "", socksGranted, err
 	}

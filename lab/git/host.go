@@ -47,7 +47,7 @@ func Open(dir, token string, log *slog.Logger) (*Host, error) {
 }
 
 // ErrNoRepository is returned for a repository that is not there.
-var ErrNoRepository = errors.New("Repository not found") //nolint:staticcheck // as git hosts say it
+var ErrNoRepository = errors.New("Repository not found") // as git hosts say it
 
 var repositoryForm = regexp.MustCompile(`^[A-Za-z0-9._~-]+(/[A-Za-z0-9._~-]+)+$`)
 
@@ -110,7 +110,7 @@ const privateFile = "lab-private"
 
 // git returns a command of git that no configuration of the user's reaches.
 func (h *Host) git(ctx context.Context, protocol string, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, "git", args...) //nolint:gosec // G204: commands of this package alone
+	cmd := exec.CommandContext(ctx, "git", args...) // G204: commands of this package alone
 	cmd.Dir = h.dir
 	cmd.Env = append(environment(h.dir), "GIT_PROTOCOL="+protocol)
 

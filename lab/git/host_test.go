@@ -127,7 +127,7 @@ func (s server) call(method, path, token, body string) (int, map[string]any) {
 	req.Header.Set("Authorization", "token "+token)
 	res, err := http.DefaultClient.Do(req)
 	require.NoError(s.t, err)
-	defer res.Body.Close()
+	defer func() { _ = res.Body.Close() }()
 	var answer any
 	_ = json.NewDecoder(res.Body).Decode(&answer) // some answers have no body
 	object, _ := answer.(map[string]any)
@@ -217,7 +217,7 @@ func (s server) over(key ssh.Signer, command string) (stdout, stderr string, err
 	if err != nil {
 		return "", "", err
 	}
-	defer client.Close()
+	defer func() { _ = client.Close() }()
 	session, err := client.NewSession()
 	require.NoError(s.t, err)
 	var out, problems bytes.Buffer

@@ -30,12 +30,12 @@ const keysFile = "lab-keys.json"
 var (
 	errNoKey     = errors.New("key is invalid. You must supply a key in OpenSSH public key format")
 	errKeyInUse  = errors.New("key is already in use")
-	errTitleUsed = errors.New("Key title has been used") //nolint:staticcheck // as Gitea says it
+	errTitleUsed = errors.New("Key title has been used") // as Gitea says it
 )
 
 // keysOf returns the deploy keys of the repository in dir.
 func keysOf(dir string) ([]Key, error) {
-	data, err := os.ReadFile(filepath.Join(dir, keysFile)) //nolint:gosec // G304: the site's own directory
+	data, err := os.ReadFile(filepath.Join(dir, keysFile)) // G304: the site's own directory
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

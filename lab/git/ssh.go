@@ -23,7 +23,7 @@ import (
 
 // hostKey reads the host's key, or makes it once. The file's mode is 0600.
 func hostKey(path string) (ssh.Signer, error) {
-	text, err := os.ReadFile(path) //nolint:gosec // G304: the site's own directory
+	text, err := os.ReadFile(path) // G304: the site's own directory
 	if errors.Is(err, fs.ErrNotExist) {
 		text, err = makeHostKey(path)
 	}
@@ -166,7 +166,7 @@ func (h *Host) run(ctx context.Context, channel ssh.Channel, host, command, prot
 	err = cmd.Wait()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
-		return uint32(max(exit.ExitCode(), 1)) //nolint:gosec // G115: small and positive
+		return uint32(max(exit.ExitCode(), 1)) // G115: small and positive
 	}
 	if err != nil {
 		return 1

@@ -58,7 +58,7 @@ func startProcess(ctx context.Context, binary, dir string) (*process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening its log: %w", err)
 	}
-	defer out.Close()
+	defer func() { _ = out.Close() }() // the process has a copy
 
 	cmd := exec.Command(binary, "control-plane", "--config", filepath.Join(dir, configFile))
 	cmd.Stderr = out

@@ -18,7 +18,7 @@ func (c *Cluster) Snapshot(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("taking a snapshot of cluster %q: %w", c.config.Name, err)
 	}
-	defer os.Remove(file.Name())
+	defer func() { _ = os.Remove(file.Name()) }() // the cluster's directory goes as a whole
 
 	var raw []byte
 	err = errors.Join(file.Close(), c.process.snapshot(ctx, filepath.Base(file.Name())))

@@ -30,7 +30,7 @@ func bit(b bool) int {
 func (a *api) cluster() {
 	a.handle("GET /version", "", func(r *request) (any, error) {
 		version, release := Version, "8.3"
-		if r.cluster.PVE() > 8 { //nolint:mnd // the version before
+		if r.cluster.PVE() > 8 { // the version before
 			version, release = newerVersion, "9.1"
 		}
 

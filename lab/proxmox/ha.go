@@ -23,7 +23,7 @@ func settings(r *request) map[string]string {
 
 // migrated returns why Proxmox VE 9 does nothing with groups.
 func migrated(r *request, what string) error {
-	if r.cluster.PVE() > 8 { //nolint:mnd // the version before
+	if r.cluster.PVE() > 8 { // the version before
 		return fmt.Errorf("%s: ha groups have been migrated to rules", what)
 	}
 
@@ -180,7 +180,7 @@ func (a *api) haResources() {
 	a.handle("DELETE /cluster/ha/resources/{id}", "Sys.Console", func(r *request) (any, error) {
 		return nil, r.cluster.Edit(func(o site.Objects) error {
 			if o.HAResources()[r.PathValue("id")] == nil {
-				return fmt.Errorf("cannot delete service '%s', not HA managed!", r.PathValue("id")) //nolint:revive,staticcheck // Proxmox VE's own words
+				return fmt.Errorf("cannot delete service '%s', not HA managed!", r.PathValue("id")) // Proxmox VE's own words
 			}
 			delete(o.HAResources(), r.PathValue("id"))
 

@@ -36,13 +36,13 @@ func ServeSSH(ctx context.Context, s *site.Site, conn net.Conn, addr netip.Addr)
 	}
 
 	config := &ssh.ServerConfig{
-		PublicKeyCallback: func(ssh.ConnMetadata, ssh.PublicKey) (*ssh.Permissions, error) { return nil, nil }, //nolint:nilnil // none in particular
+		PublicKeyCallback: func(ssh.ConnMetadata, ssh.PublicKey) (*ssh.Permissions, error) { return nil, nil }, // none in particular
 		PasswordCallback: func(_ ssh.ConnMetadata, password []byte) (*ssh.Permissions, error) {
 			if len(password) == 0 {
 				return nil, errors.New("permission denied")
 			}
 
-			return nil, nil //nolint:nilnil // as above
+			return nil, nil // as above
 		},
 	}
 	config.AddHostKey(key)

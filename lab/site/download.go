@@ -5,8 +5,8 @@ package site
 
 import (
 	"context"
-	"crypto/md5"  //nolint:gosec // G501: what the API offers
-	"crypto/sha1" //nolint:gosec // G505: what the API offers
+	"crypto/md5"  // G501: what the API offers
+	"crypto/sha1" // G505: what the API offers
 	"crypto/sha256"
 	"crypto/sha512"
 	"encoding/hex"
@@ -183,9 +183,9 @@ func (c *Cluster) fetch(ctx context.Context, host string, r DownloadRequest, say
 func newHash(algorithm string) hash.Hash {
 	switch algorithm {
 	case "md5":
-		return md5.New() //nolint:gosec // G401: what the API offers
+		return md5.New() // G401: what the API offers
 	case "sha1":
-		return sha1.New() //nolint:gosec // G401: what the API offers
+		return sha1.New() // G401: what the API offers
 	case "sha224":
 		return sha256.New224()
 	case "sha256":

@@ -101,7 +101,7 @@ func (c *Cluster) attachNew(v *vm, key string, p pve.Properties, user string, ma
 		format = "raw"
 	}
 	if !d.fileBased() && format != "raw" {
-		return "", fmt.Errorf("unsupported format '%s' at /usr/share/perl5/PVE/Storage/LvmThinPlugin.pm line 87.", format) //nolint:revive,staticcheck // Proxmox VE's own words
+		return "", fmt.Errorf("unsupported format '%s' at /usr/share/perl5/PVE/Storage/LvmThinPlugin.pm line 87.", format) // Proxmox VE's own words
 	}
 
 	vol := volume{Name: c.diskName(d, v, format), Content: "images", Format: format, Size: size, VMID: v.ID}
@@ -143,7 +143,7 @@ func (c *Cluster) importSource(host, from, user string, vol *volume) ([]byte, er
 	src, err := c.volume(host, from)
 	if strings.HasPrefix(from, "/") {
 		if user != "root@pam" {
-			return nil, fmt.Errorf("Only root can pass arbitrary filesystem paths.") //nolint:revive,staticcheck // Proxmox VE's own words
+			return nil, fmt.Errorf("Only root can pass arbitrary filesystem paths.") // Proxmox VE's own words
 		}
 		src, err = c.byPath(host, from)
 	}

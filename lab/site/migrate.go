@@ -44,7 +44,7 @@ func (c *Cluster) Migrate(host string, id int, target, targetStorage string, onl
 
 		say("starting migration of VM %d to node '%s'", id, to.Name)
 		if err := c.migrate(v, to, targetStorage, local); err != nil {
-			return fmt.Errorf("Problem found while scanning volumes - %w", err) //nolint:revive,staticcheck // Proxmox VE's own words
+			return fmt.Errorf("Problem found while scanning volumes - %w", err) // Proxmox VE's own words
 		}
 
 		return c.s.save()

@@ -48,7 +48,7 @@ type Options struct {
 type Site struct {
 	opts Options
 	net  *guest.Net
-	ctx  context.Context //nolint:containedctx // the life of the site: tasks and guests end with it
+	ctx  context.Context // the life of the site: tasks and guests end with it
 	stop context.CancelFunc
 	work sync.WaitGroup
 

@@ -133,7 +133,7 @@ func (c *Cluster) DeleteVolume(host, storage, volID, user string) (string, error
 		}
 		if v.VMID != 0 {
 			if owner, ok := c.c.VMs[v.VMID]; ok && uses(owner, v.id()) {
-				return fmt.Errorf("cannot remove image, a guest with VMID '%d' exists!", v.VMID) //nolint:revive,staticcheck // Proxmox VE's own words
+				return fmt.Errorf("cannot remove image, a guest with VMID '%d' exists!", v.VMID) // Proxmox VE's own words
 			}
 		}
 		if err := c.free(v); err != nil {

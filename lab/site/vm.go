@@ -4,7 +4,7 @@
 package site
 
 import (
-	"crypto/sha1" //nolint:gosec // G505: a digest as Proxmox VE forms it, no security
+	"crypto/sha1" // G505: a digest as Proxmox VE forms it, no security
 	"encoding/hex"
 	"maps"
 	"slices"
@@ -99,7 +99,7 @@ func digest(config map[string]string) string {
 	for _, k := range slices.Sorted(maps.Keys(config)) {
 		b.WriteString(k + ": " + config[k] + "\n")
 	}
-	sum := sha1.Sum([]byte(b.String())) //nolint:gosec // G401: see the import
+	sum := sha1.Sum([]byte(b.String())) // G401: see the import
 
 	return hex.EncodeToString(sum[:])
 }

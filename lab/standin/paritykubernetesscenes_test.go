@@ -121,7 +121,7 @@ func secretScenes() map[string]kubernetesScene {
 	}
 	for name, sc := range scenes {
 		sc.token = secretToken
-		m := sc.inputs["metadata"].(bridge.Tree) //nolint:forcetypeassert // as above
+		m := sc.inputs["metadata"].(bridge.Tree) // as above
 		sc.looks = []string{"/api/v1/namespaces/" + m.Str("namespace") + "/secrets/" + m.Str("name")}
 		scenes[name] = sc
 	}
@@ -183,7 +183,7 @@ func customScenes() map[string]kubernetesScene {
 	}
 	for name, sc := range scenes {
 		sc.token = repositoryToken
-		m := sc.inputs["metadata"].(bridge.Tree) //nolint:forcetypeassert // as above
+		m := sc.inputs["metadata"].(bridge.Tree) // as above
 		if m.Has("name") {
 			sc.looks = []string{repositories + "/" + m.Str("name")}
 		}

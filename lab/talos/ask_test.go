@@ -147,7 +147,7 @@ func invoke(ctx context.Context, m reflect.Value, request proto.Message, call st
 	args := []reflect.Value{reflect.ValueOf(ctx)}
 	if m.Type().NumIn() > 2 {
 		if request == nil {
-			request = reflect.New(m.Type().In(1).Elem()).Interface().(proto.Message) //nolint:forcetypeassert // of a generated client
+			request = reflect.New(m.Type().In(1).Elem()).Interface().(proto.Message) // of a generated client
 		}
 		args = append(args, reflect.ValueOf(request))
 	}

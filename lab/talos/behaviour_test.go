@@ -57,7 +57,7 @@ func TestARefusalKeepsWhatIsBeingTried(t *testing.T) {
 	change := func(f func(*v1alpha1.Config)) []byte { return c.config(machine.TypeControlPlane, "cp-1", f) }
 	label := change(func(cfg *v1alpha1.Config) { cfg.MachineConfig.MachineNodeLabels = map[string]string{"zone": "a"} })
 	env := change(func(cfg *v1alpha1.Config) {
-		cfg.MachineConfig.MachineEnv = map[string]string{"A": "b"} //nolint:staticcheck // what 1.12 has
+		cfg.MachineConfig.MachineEnv = map[string]string{"A": "b"} // what 1.12 has
 	})
 	apply := func(data []byte, mode machineapi.ApplyConfigurationRequest_Mode) error {
 		_, err := c.client(v).ApplyConfiguration(b.ctx, &machineapi.ApplyConfigurationRequest{

@@ -46,7 +46,7 @@ const (
 // bench is a site by hand: a network, machines, and the nodes in them.
 type bench struct {
 	t     *testing.T
-	ctx   context.Context //nolint:containedctx // ends with the test
+	ctx   context.Context // ends with the test
 	net   *guest.Net
 	nodes *node.Nodes
 	kube  *fakeKubernetes
@@ -166,7 +166,7 @@ func (b *bench) dialer() []grpc.DialOption {
 func (b *bench) insecure(v *vm) *client.Client {
 	b.t.Helper()
 	c, err := client.New(b.ctx, client.WithEndpoints(v.addr()), client.WithGRPCDialOptions(b.dialer()...),
-		client.WithTLSConfig(&tls.Config{InsecureSkipVerify: true})) //nolint:gosec // maintenance mode
+		client.WithTLSConfig(&tls.Config{InsecureSkipVerify: true})) // maintenance mode
 	require.NoError(b.t, err)
 	b.t.Cleanup(func() { _ = c.Close() })
 
@@ -262,7 +262,7 @@ func (l *lockedBuffer) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 
-	return l.buf.Write(p) //nolint:wrapcheck // never fails
+	return l.buf.Write(p) // never fails
 }
 
 func (l *lockedBuffer) String() string {

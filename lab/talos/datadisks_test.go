@@ -60,7 +60,7 @@ func TestDataDisksAreFormattedOnce(t *testing.T) {
 	c := b.cluster()
 	disks := []*guest.Disk{dataDisk("scsi1", "longhorn"), dataDisk("scsi2", "user")}
 	config := append(c.config(machine.TypeControlPlane, "cp-1", func(cfg *v1alpha1.Config) {
-		cfg.MachineConfig.MachineDisks = []*v1alpha1.MachineDisk{{ //nolint:staticcheck // what disks outside /var/mnt need
+		cfg.MachineConfig.MachineDisks = []*v1alpha1.MachineDisk{{ // what disks outside /var/mnt need
 			DeviceName:     "/dev/disk/by-id/scsi-0QEMU_QEMU_HARDDISK_drive-scsi1",
 			DiskPartitions: []*v1alpha1.DiskPartition{{DiskMountPoint: "/var/lib/longhorn"}},
 		}}

@@ -49,12 +49,12 @@ func TestWhatDrains(t *testing.T) {
 			return nil
 		}, false},
 		"upgrade": {func(b *bench, c *cluster, v *vm) error {
-			_, err := c.client(v).Upgrade(b.ctx, installer+schematicB+":v1.12.5", false, false) //nolint:staticcheck // what 1.12 has
+			_, err := c.client(v).Upgrade(b.ctx, installer+schematicB+":v1.12.5", false, false) // what 1.12 has
 
 			return err
 		}, true},
 		"staged upgrade": {func(b *bench, c *cluster, v *vm) error {
-			_, err := c.client(v).Upgrade(b.ctx, installer+schematicB+":v1.12.5", true, false) //nolint:staticcheck // what 1.12 has
+			_, err := c.client(v).Upgrade(b.ctx, installer+schematicB+":v1.12.5", true, false) // what 1.12 has
 
 			return err
 		}, false},
@@ -89,7 +89,7 @@ func TestADrainThatFailsFailsTheUpgrade(t *testing.T) {
 	c := b.cluster()
 	v := c.up(1)[0]
 	upgrade := func() {
-		_, err := c.client(v).Upgrade(b.ctx, installer+schematicB+":v1.12.5", false, false) //nolint:staticcheck // what 1.12 has
+		_, err := c.client(v).Upgrade(b.ctx, installer+schematicB+":v1.12.5", false, false) // what 1.12 has
 		require.NoError(t, err)
 	}
 

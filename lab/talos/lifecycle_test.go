@@ -24,7 +24,7 @@ func TestUpgradeOneNode(t *testing.T) {
 	c := b.cluster()
 	vms := c.up(3)
 
-	_, err := c.client(vms[1]).Upgrade(b.ctx, installer+schematicB+":v1.12.5", false, false) //nolint:staticcheck // what 1.12 has
+	_, err := c.client(vms[1]).Upgrade(b.ctx, installer+schematicB+":v1.12.5", false, false) // what 1.12 has
 	require.NoError(t, err)
 	b.eventually("the node runs the new Talos", func() error {
 		n, err := b.node(vms[1])
@@ -60,11 +60,11 @@ func TestUpgradeIsRefused(t *testing.T) {
 	vms := c.up(1)
 	admin := c.client(vms[0])
 
-	_, err := admin.Upgrade(b.ctx, installer+"deadbeef:v1.12.5", false, false) //nolint:staticcheck // what 1.12 has
+	_, err := admin.Upgrade(b.ctx, installer+"deadbeef:v1.12.5", false, false) // what 1.12 has
 	require.Error(t, err, "a schematic that nobody registered")
 	assert.Contains(t, err.Error(), "error validating installer image")
 
-	_, err = admin.Upgrade(b.ctx, installer+schematicA+":v1.8.0", false, false) //nolint:staticcheck // what 1.12 has
+	_, err = admin.Upgrade(b.ctx, installer+schematicA+":v1.8.0", false, false) // what 1.12 has
 	require.NoError(t, err, "the installer finds out later")
 	b.eventually("the upgrade fails and the node comes back", func() error {
 		for _, e := range b.trace.events("talos.upgrade") {
@@ -99,7 +99,7 @@ func TestRollback(t *testing.T) {
 		})
 	}
 
-	_, err := c.client(vms[0]).Upgrade(b.ctx, installer+schematicA+":v1.12.5", true, false) //nolint:staticcheck // staged
+	_, err := c.client(vms[0]).Upgrade(b.ctx, installer+schematicA+":v1.12.5", true, false) // staged
 	require.NoError(t, err)
 	version("v1.12.5")
 	require.NoError(t, c.client(vms[0]).Rollback(b.ctx))
@@ -122,7 +122,7 @@ func TestLeavingAndRemovingMembers(t *testing.T) {
 	}
 	require.Len(t, members(), 2)
 
-	_, err := c.client(vms[0]).Upgrade(b.ctx, installer+schematicA+":v1.12.5", false, false) //nolint:staticcheck // what 1.12 has
+	_, err := c.client(vms[0]).Upgrade(b.ctx, installer+schematicA+":v1.12.5", false, false) // what 1.12 has
 	require.Error(t, err)
 	assert.Contains(t, err.Error(), "etcd member count(2) is insufficient to maintain quorum if upgrade commences")
 

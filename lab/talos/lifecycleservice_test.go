@@ -53,7 +53,7 @@ func pulls(b *bench, c *client.Client, image string) error {
 		return nil
 	}
 
-	return err //nolint:wrapcheck // the test looks at its code
+	return err // the test looks at its code
 }
 
 func TestLifecycleService(t *testing.T) {
@@ -75,7 +75,7 @@ func TestLifecycleService(t *testing.T) {
 
 	_, _, err := installs(b, admin, installer+schematicA+":v1.13.0")
 	assert.Equal(t, codes.Unimplemented, client.StatusCode(err), "1.12 has no such service")
-	_, err = admin.Upgrade(b.ctx, installer+schematicA+":v1.13.0", false, false) //nolint:staticcheck // what 1.12 has
+	_, err = admin.Upgrade(b.ctx, installer+schematicA+":v1.13.0", false, false) // what 1.12 has
 	require.NoError(t, err)
 	version("v1.13.0")
 

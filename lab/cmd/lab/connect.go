@@ -16,12 +16,12 @@ import (
 
 // connect joins standard input and output to an address of the site, as ssh's ProxyCommand does.
 func connect(o options, args []string) error {
-	if len(args) != 2 { //nolint:mnd // host and port
+	if len(args) != 2 { // host and port
 		return errors.New("connect: name a host and a port, as in `lab connect git.example.com 22`")
 	}
 	i, err := o.siteDir().Info()
 	if err != nil {
-		return err //nolint:wrapcheck // says what to do
+		return err // says what to do
 	}
 	address := net.JoinHostPort(args[0], args[1])
 	conn, err := net.Dial("tcp", strings.TrimPrefix(i.Gateway, "http://"))

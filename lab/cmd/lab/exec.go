@@ -36,15 +36,15 @@ func execute(o options, command []string) error {
 	}
 	bin, err := tools.Beside()
 	if err != nil {
-		return err //nolint:wrapcheck // says what it is about
+		return err // says what it is about
 	}
 	labEnv, err := env.New(lab, bin, os.Environ())
 	if err != nil {
-		return err //nolint:wrapcheck // says what it is about
+		return err // says what it is about
 	}
 	detach, err := labEnv.Attach(o.providers, self, os.Stderr)
 	if err != nil {
-		return err //nolint:wrapcheck // says what it is about
+		return err // says what it is about
 	}
 	defer detach()
 
@@ -61,7 +61,7 @@ func running(o options) (daemon.Info, error) {
 		return daemon.Info{}, fmt.Errorf("finding the lab's own program: %w", err)
 	}
 
-	//nolint:wrapcheck // says what it is about
+	// says what it is about
 	return o.siteDir().Spawn(self, "serve", "--site", o.site, "--speed", fmt.Sprint(o.speed))
 }
 
@@ -69,10 +69,10 @@ func running(o options) (daemon.Info, error) {
 func runCommand(lab daemon.SiteDir, command []string, vars env.Environment) error {
 	name, err := vars.LookPath(command[0])
 	if err != nil {
-		return err //nolint:wrapcheck // says what to do
+		return err // says what to do
 	}
 
-	cmd := exec.Command(name, command[1:]...) //nolint:gosec // G204: what the user asks for
+	cmd := exec.Command(name, command[1:]...) // G204: what the user asks for
 	cmd.Args[0] = command[0]
 	cmd.Env = vars.List()
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr

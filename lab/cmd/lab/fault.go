@@ -32,7 +32,7 @@ func faults(o options, args []string) error {
 	case "clear":
 		n, err := o.siteDir().ClearFaults()
 		if err != nil {
-			return err //nolint:wrapcheck // says what it is about
+			return err // says what it is about
 		}
 		fmt.Println(n, "faults ended")
 
@@ -66,7 +66,7 @@ func addFault(o options, args []string) error {
 
 	f, err := o.siteDir().AddFault(fault.Kind(args[0]), with)
 	if err != nil {
-		return err //nolint:wrapcheck // says what is wrong
+		return err // says what is wrong
 	}
 	if o.json {
 		return printJSON(f)
@@ -90,7 +90,7 @@ func removeFaults(o options, args []string) error {
 	}
 	n, err := o.siteDir().RemoveFaults(ids...)
 	if err != nil {
-		return err //nolint:wrapcheck // says what is wrong
+		return err // says what is wrong
 	}
 	fmt.Println(n, "faults ended")
 
@@ -100,7 +100,7 @@ func removeFaults(o options, args []string) error {
 func listFaults(o options) error {
 	list, err := o.siteDir().Faults()
 	if err != nil {
-		return err //nolint:wrapcheck // says what it is about
+		return err // says what it is about
 	}
 	if o.json {
 		return printJSON(list)

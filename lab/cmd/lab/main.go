@@ -87,7 +87,7 @@ func run(args []string) error {
 	case "supervise":
 		return supervise(rest)
 	case "standin":
-		return env.ServeStandins(rest) //nolint:wrapcheck // says what it is about
+		return env.ServeStandins(rest) // says what it is about
 	case "help", "-h", "--help":
 		fmt.Print(usage)
 

@@ -24,17 +24,17 @@ func serve(o options) error {
 	}
 	bin, err := tools.Beside()
 	if err != nil {
-		return err //nolint:wrapcheck // says what it is about
+		return err // says what it is about
 	}
 	kubernetes, err := bin.Find(tools.Kubernetes)
 	if err != nil {
-		return err //nolint:wrapcheck // says what to do
+		return err // says what to do
 	}
 
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 
-	//nolint:wrapcheck // says what it is about
+	// says what it is about
 	return daemon.Serve(ctx, daemon.Options{
 		Dir: o.site, Speed: o.speed, Kubernetes: kubernetes, Charts: bin.Path(tools.Charts),
 		Flux: bin.Path(tools.Flux), Program: self,
@@ -49,7 +49,7 @@ func stop(o options) error {
 	case errors.Is(err, daemon.ErrNotRunning):
 		fmt.Println("no lab runs on", o.site)
 	case err != nil:
-		return err //nolint:wrapcheck // says what it is about
+		return err // says what it is about
 	default:
 		fmt.Println("the lab on", o.site, "has stopped")
 	}

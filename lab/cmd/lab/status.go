@@ -18,7 +18,7 @@ import (
 func printStatus(o options) error {
 	s, err := o.siteDir().Status()
 	if err != nil {
-		return err //nolint:wrapcheck // says what to do
+		return err // says what to do
 	}
 	if o.json {
 		return printJSON(s)
@@ -80,7 +80,7 @@ func printTrace(o options) error {
 	}
 
 	if o.json {
-		f, err := os.Open(path) //nolint:gosec // G304: the site's own file
+		f, err := os.Open(path) // G304: the site's own file
 		if err != nil {
 			return fmt.Errorf("printing the trace: %w", err)
 		}
@@ -94,7 +94,7 @@ func printTrace(o options) error {
 
 	events, err := guest.ReadTrace(path)
 	if err != nil {
-		return err //nolint:wrapcheck // says what it is about
+		return err // says what it is about
 	}
 	for _, e := range events {
 		fmt.Printf("%s  %8s  %-18s %-24s %s\n", e.Start.Format("15:04:05.000"), e.End.Sub(e.Start).Round(time.Millisecond), e.Op, e.Object, e.Error)

@@ -23,7 +23,7 @@ func supervise(command []string) error {
 	if len(command) == 0 {
 		return errors.New("supervise: name a command")
 	}
-	cmd := exec.Command(command[0], command[1:]...) //nolint:gosec // G204: the lab's own programs
+	cmd := exec.Command(command[0], command[1:]...) // G204: the lab's own programs
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("running %s: %w", command[0], err)
@@ -40,15 +40,15 @@ func supervise(command []string) error {
 
 	select {
 	case err := <-ended:
-		return err //nolint:wrapcheck // whoever supervises says what it is about
+		return err // whoever supervises says what it is about
 	case <-over:
 	}
 	_ = cmd.Process.Signal(syscall.SIGTERM) // it has ended when this fails
 	select {
-	case <-ended:
+	case <-ended: //nolint:errcheck // it was told to end
 	case <-time.After(superviseGrace):
 		_ = cmd.Process.Kill() // as above
-		<-ended
+		<-ended                //nolint:errcheck // as above
 	}
 
 	return nil

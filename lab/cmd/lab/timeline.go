@@ -28,11 +28,11 @@ func printTimeline(o options, args []string) error {
 	}
 	events, err := guest.ReadTrace(o.siteDir().Trace())
 	if err != nil {
-		return err //nolint:wrapcheck // says what it is about
+		return err // says what it is about
 	}
 	svg, err := timeline.Draw(events, since)
 	if err != nil {
-		return err //nolint:wrapcheck // says what it is about
+		return err // says what it is about
 	}
 	fmt.Print(svg)
 

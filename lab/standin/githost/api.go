@@ -105,7 +105,7 @@ func (k keys) read(ctx context.Context, op *bridge.Op) (bridge.Tree, error) {
 	}
 	err = a.call(ctx, http.MethodGet, k.at(a, op.State)+"/"+number(op.ID), nil, &struct{}{})
 	if errors.Is(err, errNotFound) {
-		return nil, nil //nolint:nilnil // gone
+		return nil, nil // gone
 	}
 
 	return op.State, err

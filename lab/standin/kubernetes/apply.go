@@ -101,7 +101,7 @@ func explained(manager string, err error) error {
 	return fmt.Errorf("Server-Side Apply field conflict detected. See "+
 		"https://www.pulumi.com/registry/packages/kubernetes/how-to-guides/managing-resources-with-server-side-apply/"+
 		"#handle-field-conflicts-on-existing-resources for troubleshooting help.\nThe resource managed by field "+
-		"manager %q had an apply conflict: %w", manager, err) //nolint:staticcheck // the plugin's text
+		"manager %q had an apply conflict: %w", manager, err) // the plugin's text
 }
 
 // notCreated says that the API refused an object; urn is what the program calls it.

@@ -92,7 +92,7 @@ func currentCluster(config bridge.Tree) (*clientcmdapi.Cluster, error) {
 		return k.Clusters[c], nil
 	}
 	if k.Contexts[name] == nil {
-		return nil, nil //nolint:nilnil // it names none
+		return nil, nil // it names none
 	}
 
 	return k.Clusters[k.Contexts[name].Cluster], nil

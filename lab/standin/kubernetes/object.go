@@ -28,7 +28,7 @@ const (
 
 // objectOf makes an API object of properties; secrets are opened, unknown values left out.
 func objectOf(props resource.PropertyMap) *unstructured.Unstructured {
-	return &unstructured.Unstructured{Object: jsonish(map[string]any(bridge.TreeOf(props))).(map[string]any)} //nolint:forcetypeassert,errcheck,lll // a map stays one
+	return &unstructured.Unstructured{Object: jsonish(map[string]any(bridge.TreeOf(props))).(map[string]any)} // a map stays one
 }
 
 // jsonish makes whole numbers integers, as the API's types want them.
@@ -57,7 +57,7 @@ func jsonish(v any) any {
 
 // propertiesOf makes properties of an API object.
 func propertiesOf(u *unstructured.Unstructured) resource.PropertyMap {
-	return resource.NewProperty(resource.NewPropertyMapFromMap(numbers(u.Object).(map[string]any))).ObjectValue() //nolint:forcetypeassert,errcheck,lll // a map stays one
+	return resource.NewProperty(resource.NewPropertyMapFromMap(numbers(u.Object).(map[string]any))).ObjectValue() // a map stays one
 }
 
 func numbers(v any) any {

@@ -133,7 +133,7 @@ func (p *provider) release(
 			return nil, false, err
 		}
 		err = fmt.Errorf("Helm release %q %s. Use Helm CLI to investigate: failed to become available within allocated "+
-			"timeout. Error: Helm Release %s: %w", releaseID(in), failed, releaseID(in), err) //nolint:staticcheck // the plugin's text
+			"timeout. Error: Helm Release %s: %w", releaseID(in), failed, releaseID(in), err) // the plugin's text
 	}
 
 	return releaseOutputs(in, r), true, err

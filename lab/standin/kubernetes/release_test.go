@@ -39,7 +39,7 @@ func TestReleaseInputsAreTheSDKs(t *testing.T) {
 		if !ok || spec.Name.Name != "releaseArgs" {
 			return true
 		}
-		for _, f := range spec.Type.(*ast.StructType).Fields.List { //nolint:forcetypeassert // it is one
+		for _, f := range spec.Type.(*ast.StructType).Fields.List { // it is one
 			want = append(want, reflect.StructTag(strings.Trim(f.Tag.Value, "`")).Get("pulumi"))
 		}
 		return false

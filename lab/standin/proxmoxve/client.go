@@ -50,7 +50,7 @@ func newAPI(endpoint string, insecure bool, minTLS uint16, login credentials) *a
 		http: &http.Client{Transport: &http.Transport{
 			Proxy: http.ProxyFromEnvironment,
 			TLSClientConfig: &tls.Config{
-				MinVersion: minTLS, InsecureSkipVerify: insecure, //nolint:gosec // as configured
+				MinVersion: minTLS, InsecureSkipVerify: insecure, // as configured
 			},
 		}},
 		login: login,

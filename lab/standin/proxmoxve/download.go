@@ -35,7 +35,7 @@ func downloadFile() *bridge.Resource {
 		Update: func(ctx context.Context, op *bridge.Op) (bridge.Tree, error) {
 			size, err := fileSize(ctx, op, op.In, op.ID)
 			if err != nil {
-				return nil, fmt.Errorf("Error when reading file from datastore: %w", err) //nolint:staticcheck // its text
+				return nil, fmt.Errorf("Error when reading file from datastore: %w", err) // its text
 			}
 			return merge(downloadDefaults(op.In), bridge.Tree{"size": size, "fileName": op.State.Str("fileName")}), nil
 		},
@@ -116,7 +116,7 @@ func createDownload(ctx context.Context, op *bridge.Op) (string, bridge.Tree, er
 	meta, err := metadata(ctx, a, in)
 	if err != nil {
 		return "", nil, fmt.Errorf("Error initiating file download: Could not get file metadata, "+
-			"unexpected error: %w", err) //nolint:staticcheck // the provider's text
+			"unexpected error: %w", err) // the provider's text
 	}
 
 	name := in.Str("fileName")
@@ -128,7 +128,7 @@ func createDownload(ctx context.Context, op *bridge.Op) (string, bridge.Tree, er
 	err = fetch(ctx, a, in, name)
 	if refusedOverwrite(err) && in.Bool("overwriteUnmanaged") {
 		if err := a.deleteFile(ctx, in.Str("nodeName"), in.Str("datastoreId"), id); err != nil {
-			return "", nil, fmt.Errorf("Could not delete file '%s', unexpected error: %w", //nolint:staticcheck // its text
+			return "", nil, fmt.Errorf("Could not delete file '%s', unexpected error: %w", // its text
 				in.Str("contentType")+"/"+name, err)
 		}
 		err = fetch(ctx, a, in, name)
@@ -138,16 +138,16 @@ func createDownload(ctx context.Context, op *bridge.Op) (string, bridge.Tree, er
 	case refusedOverwrite(err):
 		return "", nil, fmt.Errorf("File already exists in the datastore, it was created outside of Terraform or is "+
 			"managed by another resource.: File already exists in the datastore: '%s', error: %w",
-			name, err) //nolint:staticcheck // the provider's text
+			name, err) // the provider's text
 	case err != nil:
 		return "", nil, fmt.Errorf("Error downloading file from url: Could not download file '%s', "+
-			"unexpected error: %w", name, err) //nolint:staticcheck // the provider's text
+			"unexpected error: %w", name, err) // the provider's text
 	}
 
 	out := merge(downloadDefaults(op.In), bridge.Tree{"fileName": name})
 	size, err := fileSize(ctx, op, in, id)
 	if err != nil {
-		return id, out, fmt.Errorf("Error when reading file from datastore: %w", err) //nolint:staticcheck // its text
+		return id, out, fmt.Errorf("Error when reading file from datastore: %w", err) // its text
 	}
 	out["size"] = size
 
@@ -224,7 +224,7 @@ func readDownload(ctx context.Context, op *bridge.Op) (bridge.Tree, error) {
 			return nil, err
 		}
 		op.Warn("The file does not exist in datastore and resource must be recreated.: %s", err)
-		return nil, nil //nolint:nilnil // gone
+		return nil, nil // gone
 	}
 
 	out := merge(op.State, bridge.Tree{"size": size})
@@ -238,7 +238,7 @@ func readDownload(ctx context.Context, op *bridge.Op) (bridge.Tree, error) {
 	}
 	meta, err := metadata(ctx, a, op.State)
 	if err != nil {
-		return nil, fmt.Errorf("Could not get file metadata from url.: %w", err) //nolint:staticcheck // its text
+		return nil, fmt.Errorf("Could not get file metadata from url.: %w", err) // its text
 	}
 	if meta.Size != nil && int(*meta.Size) != size {
 		op.Warn("The file size in datastore outside of terraform has been changed.: "+
@@ -262,7 +262,7 @@ func deleteVolume(ctx context.Context, op *bridge.Op, node, store string) error 
 	}
 	if err != nil {
 		return fmt.Errorf("Error deleting datastore file: Could not delete datastore file '%s', unexpected error: %w",
-			op.ID, err) //nolint:staticcheck // the provider's text
+			op.ID, err) // the provider's text
 	}
 
 	return nil

@@ -37,7 +37,7 @@ func storageFile() *bridge.Resource {
 		Read: func(ctx context.Context, op *bridge.Op) (bridge.Tree, error) {
 			size, err := fileSize(ctx, op, op.State, op.ID)
 			if errors.Is(err, errNoFile) {
-				return nil, nil //nolint:nilnil // gone
+				return nil, nil // gone
 			}
 			return merge(op.State, bridge.Tree{"fileSize": size}), err
 		},

@@ -94,7 +94,7 @@ func getVersion(ctx context.Context, op *bridge.Op) (bridge.Tree, error) {
 
 	v := struct{ Release, RepoID, Version string }{}
 	if err := a.get(ctx, "version", &v); err != nil {
-		return nil, fmt.Errorf("Unable to Read Version: %w", err) //nolint:staticcheck // the provider's text
+		return nil, fmt.Errorf("Unable to Read Version: %w", err) // the provider's text
 	}
 
 	return bridge.Tree{"id": "version", "release": v.Release, "repositoryId": v.RepoID, "version": v.Version}, nil

@@ -83,7 +83,7 @@ func (o object) read(ctx context.Context, op *bridge.Op) (bridge.Tree, error) {
 	var raw map[string]any
 	err = a.get(ctx, o.at(op.ID), &raw)
 	if errors.Is(err, errNotFound) {
-		return nil, nil //nolint:nilnil // gone
+		return nil, nil // gone
 	}
 	if err != nil {
 		return nil, fmt.Errorf("could not read %s '%s': %w", o.what, op.ID, err)

@@ -45,7 +45,7 @@ func createVM(ctx context.Context, op *bridge.Op) (string, bridge.Tree, error) {
 
 	for _, d := range op.In.List("disks") {
 		if iface := d.Str("interface"); !diskInterface.MatchString(iface) {
-			return "", nil, fmt.Errorf("Defined disk interface not supported. Interface was %s, but only [ide sata scsi virtio] "+ //nolint:revive,staticcheck // the provider's words
+			return "", nil, fmt.Errorf("Defined disk interface not supported. Interface was %s, but only [ide sata scsi virtio] "+ // the provider's words
 				"are supported", iface)
 		}
 	}
@@ -138,7 +138,7 @@ func (m machine) create(ctx context.Context, in bridge.Tree) error {
 
 // submit asks for the VM and returns the task's id.
 func (m machine) submit(ctx context.Context, form url.Values, attempts int) (string, error) {
-	all := errors.New("All attempts fail:") //nolint:revive,staticcheck // the provider's words
+	all := errors.New("All attempts fail:") // the provider's words
 	for i := 1; i <= attempts; i++ {
 		var upid string
 		err := m.do(ctx, http.MethodPost, "nodes/"+m.node+"/qemu", form, &upid)

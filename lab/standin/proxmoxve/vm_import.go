@@ -101,7 +101,7 @@ func (m machine) openShell(ctx context.Context) (*ssh.Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("failed to find node endpoint: %w", err)
 	}
-	config := &ssh.ClientConfig{User: m.shell.username, HostKeyCallback: ssh.InsecureIgnoreHostKey()} //nolint:gosec // see above
+	config := &ssh.ClientConfig{User: m.shell.username, HostKeyCallback: ssh.InsecureIgnoreHostKey()} // see above
 	if m.shell.privateKey != "" {
 		key, err := ssh.ParsePrivateKey([]byte(m.shell.privateKey))
 		if err != nil {

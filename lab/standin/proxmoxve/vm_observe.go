@@ -39,7 +39,7 @@ func readVM(ctx context.Context, op *bridge.Op) (bridge.Tree, error) {
 	m := machine{api: a, node: node, id: id}
 	seen, err := m.observe(ctx, op, op.State)
 	if errors.Is(err, errNotFound) {
-		return nil, nil //nolint:nilnil // gone
+		return nil, nil // gone
 	}
 
 	return merge(op.State, seen, bridge.Tree{"vmId": id, "nodeName": node}), err

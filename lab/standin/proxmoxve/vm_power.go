@@ -62,7 +62,7 @@ func (u *update) fitDisks(ctx context.Context) (restarted bool, err error) {
 				"deletion of disks not supported. Please delete disk by hand. Old interface was %q", iface)
 		case d.Int("size") < was.Int("size"):
 			return false, fmt.Errorf("Cannot shrink %s:%s in VM %d, it is not supported!", was.Str("datastoreId"),
-				u.stateDisk(iface).Str("pathInDatastore"), u.id) //nolint:staticcheck // the provider's text
+				u.stateDisk(iface).Str("pathInDatastore"), u.id) // the provider's text
 		}
 		if d.Str("datastoreId") != was.Str("datastoreId") {
 			moves = append(moves, d)

@@ -66,17 +66,17 @@ func asBefore(err error) string { return yamlContext.ReplaceAllString(err.Error(
 func patched(in bridge.Tree) (string, error) {
 	patches, err := configpatcher.LoadPatches(in.Strs("configPatches"))
 	if err != nil {
-		return "", errors.New("Error loading config patches - " + asBefore(err)) //nolint:staticcheck // the plugin's text
+		return "", errors.New("Error loading config patches - " + asBefore(err)) // the plugin's text
 	}
 
 	out, err := configpatcher.Apply(configpatcher.WithBytes([]byte(in.Str("machineConfigurationInput"))), patches)
 	if err != nil {
-		return "", fmt.Errorf("Error applying config patches - %w", err) //nolint:staticcheck // the plugin's text
+		return "", fmt.Errorf("Error applying config patches - %w", err) // the plugin's text
 	}
 
 	text, err := out.Bytes()
 	if err != nil {
-		return "", fmt.Errorf("Error converting config to bytes - %w", err) //nolint:staticcheck // the plugin's text
+		return "", fmt.Errorf("Error converting config to bytes - %w", err) // the plugin's text
 	}
 
 	return string(text), nil
@@ -188,7 +188,7 @@ func apply(ctx context.Context, op *bridge.Op, timeoutAt string) (bridge.Tree, e
 		})
 	})
 	if err != nil {
-		return nil, fmt.Errorf("Error applying configuration: %w", err) //nolint:staticcheck // the plugin's text
+		return nil, fmt.Errorf("Error applying configuration: %w", err) // the plugin's text
 	}
 
 	out := bridge.Tree{

@@ -42,7 +42,7 @@ func bootstrap() *bridge.Resource {
 
 func planEndpoint(_ context.Context, op *bridge.Op) (bridge.Tree, error) {
 	if op.Unknown["node"] || op.Unknown["endpoint"] {
-		return nil, nil //nolint:nilnil // nothing is known
+		return nil, nil // nothing is known
 	}
 
 	return bridge.Tree{"endpoint": endpointOf(op.In)}, nil
@@ -65,7 +65,7 @@ func createBootstrap(ctx context.Context, op *bridge.Op) (string, bridge.Tree, e
 		})
 	})
 	if err != nil {
-		return "", nil, fmt.Errorf("Error bootstrapping node: %w", err) //nolint:staticcheck // the plugin's text
+		return "", nil, fmt.Errorf("Error bootstrapping node: %w", err) // the plugin's text
 	}
 
 	if err := turnaround(op.In); err != nil {

@@ -32,7 +32,7 @@ func machineConfiguration(_ context.Context, op *bridge.Op) (bridge.Tree, error)
 		kind = talosmachine.TypeWorker
 	default:
 		return nil, fmt.Errorf(`Attribute machine_type value must be one of: ["controlplane" "worker"], got: %q`,
-			in.Str("machineType")) //nolint:staticcheck // the plugin's text
+			in.Str("machineType")) // the plugin's text
 	}
 
 	if err := validEndpoint(in.Str("clusterEndpoint")); err != nil {

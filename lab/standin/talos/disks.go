@@ -68,8 +68,8 @@ func matching(ctx context.Context, c *client.Client, expression cel.Expression) 
 
 func diskTree(d *block.DiskSpec) bridge.Tree {
 	return bridge.Tree{
-		"devPath": d.DevPath, "size": int(d.Size), "prettySize": d.PrettySize, //nolint:gosec // a disk's size fits
-		"ioSize": int(d.IOSize), "sectorSize": int(d.SectorSize), //nolint:gosec // small
+		"devPath": d.DevPath, "size": int(d.Size), "prettySize": d.PrettySize, // a disk's size fits
+		"ioSize": int(d.IOSize), "sectorSize": int(d.SectorSize), // small
 		"readonly": d.Readonly, "cdrom": d.CDROM, "rotational": d.Rotational,
 		"model": d.Model, "serial": d.Serial, "modalias": d.Modalias, "wwid": d.WWID, "uuid": d.UUID,
 		"busPath": d.BusPath, "subSystem": d.SubSystem, "transport": d.Transport,

@@ -62,7 +62,7 @@ func resetOnDestroy(ctx context.Context, op *bridge.Op) error {
 		return t.awaitReset(ctx, c, boot, reboot)
 	})
 	if err != nil {
-		return fmt.Errorf("Error resetting machine: %w", err) //nolint:staticcheck // the plugin's text
+		return fmt.Errorf("Error resetting machine: %w", err) // the plugin's text
 	}
 
 	return nil
@@ -93,7 +93,7 @@ func (t target) awaitReset(ctx context.Context, c *client.Client, boot string, r
 
 func (t target) inMaintenance(ctx context.Context) bool {
 	c, err := client.New(ctx,
-		client.WithTLSConfig(&tls.Config{InsecureSkipVerify: true}), //nolint:gosec // as the genuine plugin
+		client.WithTLSConfig(&tls.Config{InsecureSkipVerify: true}), // as the genuine plugin
 		client.WithEndpoints(t.endpoint))
 	if err != nil {
 		return false

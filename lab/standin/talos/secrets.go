@@ -48,7 +48,7 @@ func machineSecrets() *bridge.Resource {
 		Validate: func(p *bridge.Problems, in bridge.Tree) {
 			if v := in.Str("talosVersion"); v != "" {
 				if _, err := config.ParseContractFromVersion(v); err != nil {
-					p.Refuse(fmt.Errorf("Invalid version: %w", err)) //nolint:staticcheck // the plugin's text
+					p.Refuse(fmt.Errorf("Invalid version: %w", err)) // the plugin's text
 				}
 			}
 		},
@@ -68,7 +68,7 @@ func machineSecrets() *bridge.Resource {
 		Recompute: func([]bridge.Change) []string { return []string{"clientConfiguration", "machineSecrets"} },
 		Plan: func(_ context.Context, op *bridge.Op) (bridge.Tree, error) {
 			if op.Unknown["talosVersion"] {
-				return nil, nil //nolint:nilnil // nothing is known
+				return nil, nil // nothing is known
 			}
 			return bridge.Tree{"talosVersion": contractOf(op.In)}, nil
 		},

@@ -27,7 +27,7 @@ func imageURLs(_ context.Context, op *bridge.Op) (bridge.Tree, error) {
 	in := op.In
 	if in.Has("platform") == in.Has("sbc") {
 		return nil, errors.New("Invalid Attribute Combination: exactly one of these attributes must be configured: " +
-			"[platform,sbc]") //nolint:staticcheck // the plugin's text
+			"[platform,sbc]") // the plugin's text
 	}
 
 	arch := in.Str("architecture")
@@ -37,7 +37,7 @@ func imageURLs(_ context.Context, op *bridge.Op) (bridge.Tree, error) {
 	case "amd64", "arm64":
 	default:
 		return nil, fmt.Errorf(`Attribute architecture value must be one of: ["amd64" "arm64"], got: %q`,
-			arch) //nolint:staticcheck // the plugin's text
+			arch) // the plugin's text
 	}
 
 	version := "v" + strings.TrimPrefix(in.Str("talosVersion"), "v")

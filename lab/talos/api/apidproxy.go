@@ -91,7 +91,7 @@ func (p *apidProxy) invoke(ctx context.Context, target, method string, req any) 
 	defer conn.Close() //nolint:errcheck // the call is over
 
 	if err := conn.Invoke(p.outgoing(ctx), method, req, reply); err != nil {
-		return nil, err //nolint:wrapcheck // a proxy hands the status on as it is
+		return nil, err // a proxy hands the status on as it is
 	}
 
 	return reply, nil
@@ -156,7 +156,7 @@ func (p *apidProxy) stream(s grpc.ServerStream, method string, local func(grpc.S
 		return err
 	}
 	if err := s.RecvMsg(first); err != nil {
-		return err //nolint:wrapcheck // the caller's own stream
+		return err // the caller's own stream
 	}
 	var wg sync.WaitGroup
 	for _, target := range targets {
@@ -197,7 +197,7 @@ func (p *apidProxy) copyStream(in grpc.ServerStream, out *lockedSender, method, 
 	defer cancel()
 	remote, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, method)
 	if err != nil {
-		return err //nolint:wrapcheck // a proxy hands the status on as it is
+		return err // a proxy hands the status on as it is
 	}
 
 	go func() {
@@ -231,7 +231,7 @@ func (p *apidProxy) copyStream(in grpc.ServerStream, out *lockedSender, method, 
 				return nil
 			}
 
-			return err //nolint:wrapcheck // a proxy hands the status on as it is
+			return err // a proxy hands the status on as it is
 		}
 		if many {
 			setMetadata(m, target, nil)
@@ -255,7 +255,7 @@ func (r *replayed) RecvMsg(m any) error {
 		return io.EOF
 	}
 	r.done = true
-	proto.Merge(m.(proto.Message), r.first) //nolint:forcetypeassert // pipe makes the message itself
+	proto.Merge(m.(proto.Message), r.first) // pipe makes the message itself
 
 	return nil
 }
@@ -269,7 +269,7 @@ func (l *lockedSender) send(m proto.Message) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 
-	return l.stream.SendMsg(m) //nolint:wrapcheck // the caller's own stream
+	return l.stream.SendMsg(m) // the caller's own stream
 }
 
 // kernelError returns an error of the site's network as the kernel has it.

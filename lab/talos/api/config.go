@@ -126,7 +126,7 @@ func chooseMode(
 		return mode, "Staged configuration to be applied after the next reboot", nil
 	case machine.ApplyConfigurationRequest_AUTO:
 		if obstacle != nil {
-			return machine.ApplyConfigurationRequest_REBOOT, reboot + ": " + obstacle.Error(), nil
+			return machine.ApplyConfigurationRequest_REBOOT, reboot + ": " + obstacle.Error(), nil //nolint:nilerr // it is no error then
 		}
 
 		return machine.ApplyConfigurationRequest_NO_REBOOT, live, nil

@@ -171,7 +171,7 @@ func (s *machineServer) EtcdStatus(ctx context.Context, _ *emptypb.Empty) (*mach
 	v := g.View()
 	m := &machine.EtcdMemberStatus{
 		MemberId: id, Leader: v.Leader, RaftTerm: v.Term,
-		RaftIndex: uint64(v.Revision), RaftAppliedIndex: uint64(v.Revision), //nolint:gosec // never negative
+		RaftIndex: uint64(v.Revision), RaftAppliedIndex: uint64(v.Revision), // never negative
 		ProtocolVersion: etcdVersion, StorageVersion: "3.6.0", DbSize: etcdDBSize, DbSizeInUse: etcdDBSize / 2,
 	}
 	if own := g.Member(id); own != nil {
@@ -225,7 +225,7 @@ func (s *machineServer) EtcdSnapshot(
 	for len(content) > 0 {
 		size := min(len(content), snapshotChunk)
 		if err := out.Send(&common.Data{Bytes: content[:size]}); err != nil {
-			return err //nolint:wrapcheck // the caller's own stream
+			return err // the caller's own stream
 		}
 		content = content[size:]
 	}
@@ -248,7 +248,7 @@ func (s *machineServer) EtcdRecover(
 			break
 		}
 		if err != nil {
-			return err //nolint:wrapcheck // the caller's own stream
+			return err // the caller's own stream
 		}
 		content = append(content, data.GetBytes()...)
 	}

@@ -32,7 +32,7 @@ func (s *imageServer) List(
 			Name: name, Digest: "sha256:" + node.ShortHash(name), CreatedAt: timestamppb.New(s.node.Started),
 		})
 		if err != nil {
-			return err //nolint:wrapcheck // the caller's own stream
+			return err // the caller's own stream
 		}
 	}
 
@@ -65,11 +65,11 @@ func (s *imageServer) Pull(
 			},
 		}})
 		if err != nil {
-			return err //nolint:wrapcheck // the caller's own stream
+			return err // the caller's own stream
 		}
 	}
 
-	return out.Send(&machine.ImageServicePullResponse{ //nolint:wrapcheck // the caller's own stream
+	return out.Send(&machine.ImageServicePullResponse{ // the caller's own stream
 		Response: &machine.ImageServicePullResponse_Name{Name: ref + "@sha256:" + node.ShortHash(ref)},
 	})
 }

@@ -36,7 +36,7 @@ func (s *machineServer) Kubeconfig(_ *emptypb.Empty, out grpc.ServerStreamingSer
 		return err
 	}
 
-	return out.Send(&common.Data{Bytes: packed}) //nolint:wrapcheck // the caller's own stream
+	return out.Send(&common.Data{Bytes: packed}) // the caller's own stream
 }
 
 // adminKubeconfig issues an administrator's certificate from the cluster's authority.

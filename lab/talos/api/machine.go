@@ -67,7 +67,7 @@ func (s *machineServer) Hostname(context.Context, *emptypb.Empty) (*machine.Host
 
 // Memory tells the machine's memory in KiB.
 func (s *machineServer) Memory(context.Context, *emptypb.Empty) (*machine.MemoryResponse, error) {
-	total := uint64(max(s.node.VM.MemoryMiB-kernelReserveMiB, 0)) * 1024 //nolint:gosec // never negative
+	total := uint64(max(s.node.VM.MemoryMiB-kernelReserveMiB, 0)) * 1024 // never negative
 
 	return &machine.MemoryResponse{Messages: []*machine.Memory{{Meminfo: &machine.MemInfo{
 		Memtotal: total, Memavailable: total / 2, Memfree: total / 3,
@@ -77,7 +77,7 @@ func (s *machineServer) Memory(context.Context, *emptypb.Empty) (*machine.Memory
 // SystemStat tells when the node booted.
 func (s *machineServer) SystemStat(context.Context, *emptypb.Empty) (*machine.SystemStatResponse, error) {
 	stat := &machine.SystemStat{
-		BootTime: uint64(s.node.Started.Unix()), CpuTotal: &machine.CPUStat{}, //nolint:gosec // after 1970
+		BootTime: uint64(s.node.Started.Unix()), CpuTotal: &machine.CPUStat{}, // after 1970
 	}
 	for range s.node.VM.Cores {
 		stat.Cpu = append(stat.Cpu, &machine.CPUStat{})
@@ -90,7 +90,7 @@ func (s *machineServer) SystemStat(context.Context, *emptypb.Empty) (*machine.Sy
 func (s *machineServer) Mounts(context.Context, *emptypb.Empty) (*machine.MountsResponse, error) {
 	reply := &machine.Mounts{}
 	if d := s.node.Disk; d != nil {
-		size := uint64(max(d.Disk.Size-node.EphemeralOverhead, 0)) //nolint:gosec // never negative
+		size := uint64(max(d.Disk.Size-node.EphemeralOverhead, 0)) // never negative
 		reply.Stats = append(reply.Stats, &machine.MountStat{
 			Filesystem: "EPHEMERAL", Size: size, Available: size / 10 * 9, MountedOn: "/var",
 		})

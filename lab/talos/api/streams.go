@@ -25,7 +25,7 @@ const bootIDFile = "/proc/sys/kernel/random/boot_id"
 func (s *machineServer) Events(in *machine.EventsRequest, out grpc.ServerStreamingServer[machine.Event]) error {
 	pos := s.node.Events.From(in)
 	if err := out.Send(events.New(nil, in.GetWithActorId())); err != nil {
-		return err //nolint:wrapcheck // the caller's own stream
+		return err // the caller's own stream
 	}
 
 	for {
@@ -38,7 +38,7 @@ func (s *machineServer) Events(in *machine.EventsRequest, out grpc.ServerStreami
 			continue
 		}
 		if err := out.Send(e); err != nil {
-			return err //nolint:wrapcheck // the caller's own stream
+			return err // the caller's own stream
 		}
 	}
 }
@@ -58,7 +58,7 @@ func (s *machineServer) Read(in *machine.ReadRequest, out grpc.ServerStreamingSe
 		return status.Errorf(codes.NotFound, "stat %s: no such file or directory", in.GetPath())
 	}
 
-	return out.Send(&common.Data{Bytes: []byte(content)}) //nolint:wrapcheck // the caller's own stream
+	return out.Send(&common.Data{Bytes: []byte(content)}) // the caller's own stream
 }
 
 // Dmesg prints the node's console.
@@ -68,7 +68,7 @@ func (s *machineServer) Dmesg(in *machine.DmesgRequest, out grpc.ServerStreaming
 	}
 	for _, line := range s.node.ConsoleLines() {
 		if err := out.Send(&common.Data{Bytes: []byte(line + "\n")}); err != nil {
-			return err //nolint:wrapcheck // the caller's own stream
+			return err // the caller's own stream
 		}
 	}
 
@@ -84,7 +84,7 @@ func (s *machineServer) Logs(in *machine.LogsRequest, out grpc.ServerStreamingSe
 	for _, e := range svc.GetEvents().GetEvents() {
 		line := e.GetTs().AsTime().Format(time.RFC3339) + " [" + e.GetState() + "] " + e.GetMsg() + "\n"
 		if err := out.Send(&common.Data{Bytes: []byte(line)}); err != nil {
-			return err //nolint:wrapcheck // the caller's own stream
+			return err // the caller's own stream
 		}
 	}
 
@@ -98,7 +98,7 @@ func (s *machineServer) ImageList(
 	for _, name := range s.node.ImageNames() {
 		err := out.Send(&machine.ImageListResponse{Name: name, CreatedAt: timestamppb.New(s.node.Started)})
 		if err != nil {
-			return err //nolint:wrapcheck // the caller's own stream
+			return err // the caller's own stream
 		}
 	}
 

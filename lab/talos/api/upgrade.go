@@ -22,7 +22,7 @@ type lifecycleServer struct {
 	machine.UnimplementedLifecycleServiceServer
 	node *node.Node
 	// power ends with the node's power cycle: the installer outlives its caller.
-	power context.Context //nolint:containedctx // that of the API server
+	power context.Context // that of the API server
 }
 
 // Install refuses: whoever may call it calls a node that has Talos already.
@@ -92,7 +92,7 @@ func (s *lifecycleServer) install(
 		say(fmt.Sprintf("installation of %s complete", next.Talos))
 	}
 
-	return out.Send(&machine.LifecycleServiceUpgradeResponse{ //nolint:wrapcheck // the caller's own stream
+	return out.Send(&machine.LifecycleServiceUpgradeResponse{ // the caller's own stream
 		Progress: &machine.LifecycleServiceInstallProgress{
 			Response: &machine.LifecycleServiceInstallProgress_ExitCode{ExitCode: code},
 		},

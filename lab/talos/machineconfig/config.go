@@ -59,7 +59,7 @@ func kindsSince113() []string {
 func Load(data []byte, talos string) (config.Provider, error) {
 	cfg, err := configloader.NewFromBytes(data)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // the node answers with machinery's own words
+		return nil, err // the node answers with machinery's own words
 	}
 
 	var unknown []string

@@ -77,7 +77,7 @@ func ServiceIPs(cfg config.Provider, place int) ([]netip.Addr, error) {
 	for _, prefix := range network.ServiceCIDRs() {
 		address, err := net.NthIPInNetwork(prefix, place)
 		if err != nil {
-			return nil, err //nolint:wrapcheck // the caller says which address
+			return nil, err // the caller says which address
 		}
 		found = append(found, address)
 	}

@@ -151,7 +151,7 @@ func (n *Node) awaitRegistry(ctx context.Context, ref string) error {
 	for {
 		conn, err := n.VM.Net.DialContext(ctx, "tcp", net.JoinHostPort(host, port))
 		if err == nil {
-			return conn.Close() //nolint:wrapcheck // it was opened to be closed
+			return conn.Close() // it was opened to be closed
 		}
 		if n.VM.Clock.Sleep(ctx, evictRetry) != nil {
 			return status.FromContextError(cmp.Or(ctx.Err(), context.DeadlineExceeded)).Err()

@@ -96,7 +96,7 @@ func (n *Node) addressResources() []resource.Resource {
 		address("lo", 1, netip.MustParsePrefix("::1/128"), nethelpers.ScopeHost),
 	}
 	for i, l := range n.links {
-		index := uint32(i + 2) //nolint:gosec // a VM has 32 cards at most
+		index := uint32(i + 2) // a VM has 32 cards at most
 		mac, err := net.ParseMAC(l.MAC)
 		if err != nil {
 			continue

@@ -120,18 +120,18 @@ func put(ctx context.Context, st state.State, r resource.Resource) error {
 	owner := owners()[r.Metadata().Type()]
 	old, err := st.Get(ctx, r.Metadata())
 	if state.IsNotFoundError(err) {
-		return st.Create(ctx, r, state.WithCreateOwner(owner)) //nolint:wrapcheck // in memory, names the resource itself
+		return st.Create(ctx, r, state.WithCreateOwner(owner)) // in memory, names the resource itself
 	}
 	if err != nil {
-		return err //nolint:wrapcheck // in memory, names the resource itself
+		return err // in memory, names the resource itself
 	}
 	if equalSpec(old, r) {
 		return nil
 	}
 	r.Metadata().SetVersion(old.Metadata().Version())
 	if err := r.Metadata().SetOwner(owner); err != nil {
-		return err //nolint:wrapcheck // in memory, names the resource itself
+		return err // in memory, names the resource itself
 	}
 
-	return st.Update(ctx, r, state.WithUpdateOwner(owner)) //nolint:wrapcheck // in memory, names the resource itself
+	return st.Update(ctx, r, state.WithUpdateOwner(owner)) // in memory, names the resource itself
 }

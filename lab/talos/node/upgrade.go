@@ -137,7 +137,7 @@ func (n *Node) finishStagedUpgrade(ctx context.Context) (bool, error) {
 		return false, errors.Join(err, n.Disk.Update(func(d *disks.Installation) { d.Staged = nil }))
 	}
 	if err := n.VM.Clock.Sleep(ctx, UpgradeTime); err != nil {
-		return false, err //nolint:wrapcheck // power cut
+		return false, err // power cut
 	}
 
 	return true, n.SwitchTo(next)

@@ -187,5 +187,5 @@ func (b *AddressBook) Run(ctx context.Context) {
 }
 
 func HostPort(addr netip.Addr, port int) string {
-	return netip.AddrPortFrom(addr, uint16(port)).String() //nolint:gosec // ports are constants below 65536
+	return netip.AddrPortFrom(addr, uint16(port)).String() // ports are constants below 65536
 }

@@ -36,7 +36,7 @@ func (k Kubernetes) Start(ctx context.Context, c controlplane.Config) (controlpl
 		Programs: k.Programs,
 	})
 	if err != nil {
-		return nil, err //nolint:wrapcheck // names the cluster itself
+		return nil, err // names the cluster itself
 	}
 
 	beside, stop := context.WithCancel(context.Background())
@@ -64,7 +64,7 @@ func (c cluster) Stop() error {
 	c.stop()
 	<-c.stopped
 
-	return c.Cluster.Stop() //nolint:wrapcheck // names the cluster itself
+	return c.Cluster.Stop() // names the cluster itself
 }
 
 // Destroy implements [talos.KubernetesCluster].
@@ -72,7 +72,7 @@ func (c cluster) Destroy() error {
 	c.stop()
 	<-c.stopped
 
-	return c.Cluster.Destroy() //nolint:wrapcheck // names the cluster itself
+	return c.Cluster.Destroy() // names the cluster itself
 }
 
 // Node implements [talos.KubernetesCluster].
@@ -87,7 +87,7 @@ func (c cluster) Node(ctx context.Context, n controlplane.NodeSpec) error {
 		spec.StaticPods = append(spec.StaticPods, kube.StaticPod(p))
 	}
 
-	return c.Cluster.Node(ctx, spec) //nolint:wrapcheck // names the node itself
+	return c.Cluster.Node(ctx, spec) // names the node itself
 }
 
 var _ controlplane.Snapshotter = cluster{}

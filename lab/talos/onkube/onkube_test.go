@@ -224,7 +224,7 @@ func start(ctx context.Context, t *testing.T, network *guest.Net, m *guest.Machi
 		return network.DialContext(ctx, "tcp", addr)
 	}))
 	insecure, err := client.New(ctx, client.WithEndpoints("10.0.0.1"), dialer,
-		client.WithTLSConfig(&tls.Config{InsecureSkipVerify: true})) //nolint:gosec // maintenance mode
+		client.WithTLSConfig(&tls.Config{InsecureSkipVerify: true})) // maintenance mode
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = insecure.Close() })
 	eventually(t, "apply", func() error {
