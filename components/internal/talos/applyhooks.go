@@ -46,7 +46,7 @@ func applyHooks(s *Session, m cluster.Member) (*pulumi.ResourceHookBinding, erro
 		if err := turn.After(ctx, d, m); err != nil {
 			return err
 		}
-		s.work.did("configurations", m.Name, began, time.Now())
+		s.work.Did("configurations", m.Name, began, time.Now())
 
 		return nil
 	})

@@ -139,7 +139,7 @@ func upgradeKubernetes(b *Build, step hook.Step) error {
 		return err
 	}
 	for _, n := range b.Config.Nodes {
-		b.work.did("Kubernetes "+*b.Config.Kubernetes.Version, n.Name, began, time.Now())
+		b.work.Did("Kubernetes "+*b.Config.Kubernetes.Version, n.Name, began, time.Now())
 	}
 
 	return nil

@@ -108,7 +108,7 @@ func waitReady(s *Session, step hook.Step, was readyState) error {
 	if err != nil {
 		return fmt.Errorf("%w\n  %s", err, howToReach(s.Config))
 	}
-	step.Report(strings.Join(append([]string{summary(s.Config)}, s.work.lines()...), "\n  "))
+	step.Report(strings.Join(append([]string{summary(s.Config)}, s.work.Lines()...), "\n  "))
 
 	return nil
 }

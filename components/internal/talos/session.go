@@ -8,6 +8,7 @@ package talos
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -42,7 +43,7 @@ type Session struct {
 	// configs are the nodes' configurations by name, as they become known.
 	configs   sync.Map
 	snapshots runSnapshots
-	work      work
+	work      hook.Work
 }
 
 // NewSession returns the session of a run.
@@ -145,4 +146,23 @@ func snapshotsOf(s *Session, access cluster.Access) *rollout.Snapshots {
 	})
 
 	return s.snapshots.of
+}
+
+// locate tells a step which of the cluster's nodes it works on, and counts the warnings that it says.
+func (s *Session) locate(step hook.Step, node string) {
+	for i, m := range s.Cluster.Members {
+		if m.Name == node {
+			step.At(i+1, len(s.Cluster.Members))
+		}
+	}
+}
+
+// reporting returns how a step's lines are reported, with warnings counted.
+func (s *Session) reporting(step hook.Step) func(line string) {
+	return func(line string) {
+		if strings.HasPrefix(line, "warning") {
+			s.work.Warned()
+		}
+		step.Report(line)
+	}
 }

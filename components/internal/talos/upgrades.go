@@ -99,7 +99,7 @@ func registerUpgrade(
 			Snapshots: snapshotsOf(b.Session, remote),
 		}.Run(b.Ctx.Context(), memberOf(n), image)
 		if err == nil {
-			b.work.did("Talos "+image.Version, n.Name, began, time.Now())
+			b.work.Did("Talos "+image.Version, n.Name, began, time.Now())
 		}
 
 		return err

@@ -104,7 +104,7 @@ func leaveGate(s *Session, step hook.Step, m cluster.Member, reboot *rollout.Reb
 		return s.Proxmox.Reboot(ctx, s.Config.Nodes[at])
 	})
 	if err == nil {
-		s.work.did("VMs edited with a reboot", m.Name, began, time.Now())
+		s.work.Did("VMs edited with a reboot", m.Name, began, time.Now())
 	}
 
 	return err

@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-package talos
+package hook
 
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
-
-	"github.com/talos-proxmox/talos-proxmox/components/internal/hook"
 )
 
-// work is what a run has done to a cluster, phase by phase, for the summary at its end.
-type work struct {
+// Work is what a run has done to a cluster, phase by phase, for the summary at its end.
+type Work struct {
 	mu       sync.Mutex
 	phases   []*phase
 	warnings int
@@ -27,8 +24,8 @@ type phase struct {
 	began, ended time.Time
 }
 
-// did notes that the work of a phase on a node is done, and since when it took.
-func (w *work) did(what, node string, began, ended time.Time) {
+// Did notes that the work of a phase on a node is done, and since when it took.
+func (w *Work) Did(what, node string, began, ended time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	at := slices.IndexFunc(w.phases, func(p *phase) bool { return p.what == what })
@@ -46,15 +43,15 @@ func (w *work) did(what, node string, began, ended time.Time) {
 	p.ended = ended
 }
 
-// warned notes a warning.
-func (w *work) warned() {
+// Warned notes a warning.
+func (w *Work) Warned() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.warnings++
 }
 
-// lines returns a line for each phase, and one for the warnings where there were any.
-func (w *work) lines() []string {
+// Lines returns a line for each phase, and one for the warnings where there were any.
+func (w *Work) Lines() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var all []string
@@ -68,21 +65,11 @@ func (w *work) lines() []string {
 	return all
 }
 
-// locate tells a step which of the cluster's nodes it works on, and counts the warnings that it says.
-func (s *Session) locate(step hook.Step, node string) {
-	for i, m := range s.Cluster.Members {
-		if m.Name == node {
-			step.At(i+1, len(s.Cluster.Members))
-		}
+// counted returns a number with its noun.
+func counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
 	}
-}
 
-// reporting returns how a step's lines are reported, with warnings counted.
-func (s *Session) reporting(step hook.Step) func(line string) {
-	return func(line string) {
-		if strings.HasPrefix(line, "warning") {
-			s.work.warned()
-		}
-		step.Report(line)
-	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }
