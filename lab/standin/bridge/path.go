@@ -4,6 +4,7 @@
 package bridge
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -41,10 +42,7 @@ func (p Path) String() string {
 
 // Pattern writes a path with every position as [*].
 func (p Path) Pattern() string {
-	q := make(Path, len(p))
-	for i, step := range p {
-		q[i] = step
-	}
+	q := slices.Clone(p)
 
 	var b strings.Builder
 

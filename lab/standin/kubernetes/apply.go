@@ -196,6 +196,6 @@ func (c *cluster) preview(
 
 // asked tells an answer of the API from a failure to ask.
 func asked(err error) bool {
-	_, ok := err.(apierrors.APIStatus) //nolint:errorlint // the client returns it bare
+	_, ok := err.(apierrors.APIStatus) // the client returns it bare
 	return ok
 }

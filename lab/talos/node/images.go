@@ -144,7 +144,7 @@ func (n *Node) awaitRegistry(ctx context.Context, ref string) error {
 	domain, _, _ := strings.Cut(ref, "/")
 	host, port, err := net.SplitHostPort(domain)
 	if err != nil || net.ParseIP(host) == nil {
-		return nil //nolint:nilerr // it has a name
+		return nil // it has a name
 	}
 	ctx, cancel := context.WithTimeout(ctx, n.VM.Clock.Scale(pullLimit))
 	defer cancel()
