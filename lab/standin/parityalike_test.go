@@ -173,6 +173,7 @@ func places(problems []string) []string {
 func bare(message string) string {
 	for _, around := range []string{
 		`^rpc error: code = \w+ desc = `, `(creating|updating|deleting|planning) (urn:\S*|[\w -]+): `, `\d+ errors? occurred:\s+\* `, `^preview: `, `^rpc error: code = \w+ desc = `, `(creating|updating|deleting|planning) (urn:\S*|[\w -]+): `, `^: `,
+		`yaml: line \d+: `, `go-yaml load error in \w+ \(`, // Talos machinery that is newer than the plugin's has another parser
 		`error decoding document \S+ \(line \d+\): `, // newer Talos machinery than the plugin's says where
 	} {
 		message = regexp.MustCompile(around).ReplaceAllString(message, "")

@@ -127,6 +127,7 @@ func drawn(s string) string {
 		`metadata for ('[^']*'|0x[0-9a-f]+)`: "metadata for URL", // the plugin prints a pointer
 		`pulumi-kubernetes-[0-9a-f]{8}`:      "MANAGER", `\bit-[0-9a-f]{8}\b`: "NAME",
 		`,?uuid=[0-9a-f-]{36}`:         "",
+		`\bm-[0-9a-f]{7}\b`:            "NAME",
 		`^[A-Za-z0-9+/_-]{40,}={0,2}$`: "KEY", `^[0-9a-z]{6}\.[0-9a-z]{16}$`: "TOKEN",
 	} {
 		s = regexp.MustCompile(pattern).ReplaceAllString(s, name)

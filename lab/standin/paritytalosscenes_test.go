@@ -62,10 +62,10 @@ func talosScenes(t *testing.T, given talosGiven) map[string]talosScene {
 
 // applyScenes returns configurations that are applied.
 func applyScenes(given talosGiven) map[string]talosScene {
-	other := strings.Replace(given.config, "/dev/vda", "/dev/sda", 1)
+	other := strings.Replace(given.Config, "/dev/vda", "/dev/sda", 1)
 	node := func(over bridge.Tree) bridge.Tree {
 		in := bridge.Tree{
-			"clientConfiguration": given.client, "machineConfigurationInput": given.config,
+			"clientConfiguration": given.Client, "machineConfigurationInput": given.Config,
 			"node": "127.0.0.1", "endpoint": ownNode, "applyMode": "auto",
 		}
 		maps.Copy(in, over)
@@ -75,7 +75,7 @@ func applyScenes(given talosGiven) map[string]talosScene {
 	scenes := map[string]talosScene{
 		"first":      {inputs: node(nil)},
 		"configured": {inputs: node(nil), configured: true},
-		"secret":     {inputs: node(bridge.Tree{"machineConfigurationInput": resource.MakeSecret(resource.NewProperty(given.config))})},
+		"secret":     {inputs: node(bridge.Tree{"machineConfigurationInput": resource.MakeSecret(resource.NewProperty(given.Config))})},
 		"invalid": {inputs: node(nil), configured: true, node: &fakeNode{
 			refuse: status.Error(codes.InvalidArgument, "configuration validation failed: 1 error occurred:\n\t* no disk\n\n"),
 		}},
@@ -86,12 +86,12 @@ func applyScenes(given talosGiven) map[string]talosScene {
 		"no timeout":   {inputs: node(bridge.Tree{"timeouts": bridge.Tree{"create": "soon"}})},
 		"needs reboot": {inputs: node(bridge.Tree{"applyMode": "staged_if_needing_reboot"}), node: &fakeNode{dry: machineapi.ApplyConfigurationRequest_REBOOT}},
 		"no reboot":    {inputs: node(bridge.Tree{"applyMode": "staged_if_needing_reboot"}), node: &fakeNode{dry: machineapi.ApplyConfigurationRequest_NO_REBOOT}},
-		"other ca":     {inputs: node(bridge.Tree{"clientConfiguration": given.other, "timeouts": briefly()}), configured: true},
+		"other ca":     {inputs: node(bridge.Tree{"clientConfiguration": given.Other, "timeouts": briefly()}), configured: true},
 	}
 	for name, over := range map[string]bridge.Tree{
 		"mode": {"applyMode": "later"}, "mode staged": {"applyMode": "staged"}, "mode missing": {"applyMode": nil},
 		"node missing": {"node": nil}, "client missing": {"clientConfiguration": nil}, "configuration missing": {"machineConfigurationInput": nil},
-		"key missing":     {"clientConfiguration": bridge.Tree{"caCertificate": given.client.Str("caCertificate"), "clientCertificate": given.client.Str("clientCertificate")}},
+		"key missing":     {"clientConfiguration": bridge.Tree{"caCertificate": given.Client.Str("caCertificate"), "clientCertificate": given.Client.Str("clientCertificate")}},
 		"no base64":       {"clientConfiguration": bridge.Tree{"caCertificate": "???", "clientCertificate": "???", "clientKey": "???"}},
 		"key":             {"colour": "red"},
 		"no yaml":         {"machineConfigurationInput": "a: [b"},
@@ -109,7 +109,7 @@ func applyScenes(given talosGiven) map[string]talosScene {
 		scenes["with "+name] = talosScene{inputs: node(over)}
 	}
 	for name, over := range map[string]bridge.Tree{
-		"configuration": {"machineConfigurationInput": other}, "mode": {"applyMode": "no_reboot"}, "client": {"clientConfiguration": given.other},
+		"configuration": {"machineConfigurationInput": other}, "mode": {"applyMode": "no_reboot"}, "client": {"clientConfiguration": given.Other},
 		"node": {"node": "127.0.0.2"}, "nothing": {}, "to unknown": {"machineConfigurationInput": unknown()},
 		"to nonsense": {"machineConfigurationInput": "nonsense: true\n"}, "patched": {"configPatches": []string{"machine:\n  install:\n    disk: /dev/sdb\n"}},
 		"destroy": {"onDestroy": bridge.Tree{"reset": false}},
@@ -128,9 +128,9 @@ func applyScenes(given talosGiven) map[string]talosScene {
 func kubeconfigScenes(t *testing.T, given talosGiven) map[string]talosScene {
 	t.Helper()
 
-	long, short := &fakeNode{kubeconfig: adminConfig(t, 365*24*time.Hour)}, &fakeNode{kubeconfig: adminConfig(t, 24*time.Hour)}
+	long, short := &fakeNode{kubeconfig: given.Long}, &fakeNode{kubeconfig: given.Short}
 	node := func(over bridge.Tree) bridge.Tree {
-		in := bridge.Tree{"clientConfiguration": given.client, "node": "127.0.0.1", "endpoint": ownNode}
+		in := bridge.Tree{"clientConfiguration": given.Client, "node": "127.0.0.1", "endpoint": ownNode}
 		maps.Copy(in, over)
 
 		return in
@@ -151,7 +151,7 @@ func kubeconfigScenes(t *testing.T, given talosGiven) map[string]talosScene {
 		scenes["with "+name] = talosScene{inputs: node(over), node: long}
 	}
 	for name, over := range map[string]bridge.Tree{
-		"client": {"clientConfiguration": given.other}, "node": {"node": "127.0.0.2"}, "renewal": {"certificateRenewalDuration": "240h"},
+		"client": {"clientConfiguration": given.Other}, "node": {"node": "127.0.0.2"}, "renewal": {"certificateRenewalDuration": "240h"},
 		"renewal due": {"certificateRenewalDuration": "100000h"}, "renewal nonsense": {"certificateRenewalDuration": "soon"}, "nothing": {},
 	} {
 		scenes["edit "+name] = talosScene{inputs: node(nil), edited: over, node: long}

@@ -27,8 +27,8 @@ func pinned() map[string]string {
 	return map[string]string{"proxmoxve": "6.18.1", "talos": "0.7.1", "kubernetes": "4.33.0"}
 }
 
-// genuine starts a genuine plugin and returns its port, or skips the test where it is not installed.
-func genuine(t *testing.T, name string) int {
+// pluginBinary returns where Pulumi has a plugin in its pinned version, whether or not it is there.
+func pluginBinary(t *testing.T, name string) string {
 	t.Helper()
 
 	home := os.Getenv("PULUMI_HOME")
@@ -37,9 +37,17 @@ func genuine(t *testing.T, name string) int {
 		require.NoError(t, err)
 		home = filepath.Join(user, ".pulumi")
 	}
-	binary := filepath.Join(home, "plugins", "resource-"+name+"-v"+pinned()[name], "pulumi-resource-"+name)
+
+	return filepath.Join(home, "plugins", "resource-"+name+"-v"+pinned()[name], "pulumi-resource-"+name)
+}
+
+// genuine starts a genuine plugin and returns its port, or skips the test where it is not installed.
+func genuine(t *testing.T, name string) int {
+	t.Helper()
+
+	binary := pluginBinary(t, name)
 	if _, err := os.Stat(binary); err != nil {
-		t.Skipf("skipped: plugin %s %s not installed in %s", name, pinned()[name], home)
+		t.Skipf("skipped: there is no %s", binary)
 	}
 
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), binary, fakeEngine(t))
