@@ -157,8 +157,8 @@ images: bin/tpx ## list every image and URL that STACK will ever pull
 bench: tools ## measure previews and ups in the lab by number of nodes: SIZES=1,6,33,103; SVG=FILE draws it
 	@go run ./tests/bench -sizes $(SIZES) $(if $(SVG),-svg $(SVG)) $(ARGS)
 
-.PHONY: record
-record: tools ## record a session in the lab: docs/pictures/session.cast and .svg
+.PHONY: session
+session: tools ## record a session in the lab: docs/pictures/session.cast and .svg
 	@go run ./tests/record docs/pictures/session
 
 .PHONY: bench-unit
@@ -188,6 +188,10 @@ STEPS ?= 12
 chaos: tools ## string edits, kills, faults and work by hand together: SEED=1,2 STEPS=20, or SCRIPT=FILE; SHRINK=1 shortens a failure
 	@CHAOS_SEED=$(SEED) CHAOS_STEPS=$(STEPS) CHAOS_SCRIPT=$(if $(SCRIPT),$(abspath $(SCRIPT))) CHAOS_SHRINK=$(SHRINK) \
 		go test -count=1 -timeout 10h -v -run '^TestChaos$$' ./tests/chaos $(ARGS)
+
+.PHONY: record
+record: tools ## keep what the genuine plugins in $$PULUMI_HOME do, for the lab's tests to compare with
+	@cd lab && go test -count=1 -timeout 20m ./standin -run IsLikeThePlugin -record $(ARGS)
 
 .PHONY: e2e
 e2e: tools bin/flux-controllers ## run the real engine's tests, those that take minutes too
