@@ -56,7 +56,8 @@ func TestFluxStartsWhileNodesJoin(t *testing.T) {
 	up.again() // the engine learns the order in which a cluster that lives is changed
 	up.isSettled()
 	assert.True(t, s.dependsOn("small", "Stash::small-gitops", "Stash::small-ready"), "Flux comes after the gate from now on")
-	assert.True(t, s.dependsOn("small", "ConfigurationApply::small-cp-2", "ConfigurationApply::small-cp-1"), "control planes are configured one after the other from now on")
+	assert.True(t, s.dependsOn("small", "ConfigurationApply::small-cp-2", "ConfigurationApply::small-cp-1"),
+		"control planes are configured one after the other from now on")
 	up.destroy()
 	assert.Empty(t, s.status().VMs)
 }

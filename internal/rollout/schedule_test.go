@@ -55,7 +55,7 @@ func newLifelike(t *testing.T, planes, workers int) *lifelike {
 				Namespace: "default", Name: "on-" + m.Name,
 				OwnerReferences: []metav1.OwnerReference{{Kind: "ReplicaSet", Controller: new(true)}},
 			},
-			Spec:       corev1.PodSpec{NodeName: m.Hostname},
+			Spec: corev1.PodSpec{NodeName: m.Hostname},
 		})
 	}
 	l := &lifelike{Fake: clustertest.Healthy(d, pods...), described: d}
