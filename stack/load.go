@@ -35,6 +35,8 @@ type Source struct {
 	// Dir is the project directory, where the stack file is looked for; it gives problems their
 	// lines and says which values are secure. Without it both stay unknown.
 	Dir string
+	// File is the stack file where it is another than Pulumi.<stack>.yaml in or below Dir.
+	File string
 	// Values are the configuration's keys with their values: text, or JSON for structured ones. It
 	// is what the environment variable PULUMI_CONFIG holds.
 	Values map[string]string

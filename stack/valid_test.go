@@ -4,16 +4,20 @@
 package stack_test
 
 import (
+	"bytes"
 	"crypto/ed25519"
+	"encoding/json"
 	"encoding/pem"
 	"flag"
 	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"filippo.io/age"
+	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
@@ -32,6 +36,7 @@ type block = map[string]any
 func TestRightStacksPass(t *testing.T) {
 	t.Parallel()
 	nodes, chosen := 0, map[string]int{}
+	schema := compiledSchema(t)
 	for seed := range uint64(*validStacks) {
 		g := &generator{Rand: rand.New(rand.NewPCG(seed, 16)), chosen: chosen} //nolint:gosec // the same stacks each time
 		text := g.stack(t)
@@ -40,6 +45,7 @@ func TestRightStacksPass(t *testing.T) {
 			continue
 		}
 		assert.NoError(t, s.Check(), "seed %d:\n%s", seed, text)
+		assert.NoError(t, schema.Validate(asJSONValue(t, text)), "seed %d:\n%s", seed, text)
 		nodes += len(s.Nodes)
 	}
 	t.Logf("%d stacks of %d nodes; choices: %v", *validStacks, nodes, chosen)
@@ -50,6 +56,40 @@ func TestRightStacksPass(t *testing.T) {
 		} {
 			assert.Positive(t, chosen[want], "no stack has %s", want)
 		}
+	}
+}
+
+// compiledSchema is the schema that editors check stack files by.
+func compiledSchema(t *testing.T) *jsonschema.Schema {
+	t.Helper()
+	document, err := jsonschema.UnmarshalJSON(strings.NewReader(read(t, "../schema/stack.schema.json")))
+	require.NoError(t, err)
+	c := jsonschema.NewCompiler()
+	require.NoError(t, c.AddResource("stack.json", document))
+	s, err := c.Compile("stack.json")
+	require.NoError(t, err)
+
+	return s
+}
+
+func asJSONValue(t *testing.T, text string) any {
+	t.Helper()
+	var tree any
+	require.NoError(t, yaml.Unmarshal([]byte(text), &tree))
+	encoded, err := json.Marshal(tree)
+	require.NoError(t, err)
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(encoded))
+	require.NoError(t, err)
+
+	return value
+}
+
+// TestSchemaTakesTheBases holds that editors find nothing wrong with the stacks on which mistakes are made.
+func TestSchemaTakesTheBases(t *testing.T) {
+	t.Parallel()
+	schema := compiledSchema(t)
+	for _, base := range []string{"base", "rich", "six", "dual"} {
+		assert.NoError(t, schema.Validate(asJSONValue(t, read(t, "testdata/bases/"+base+".yaml"))), base)
 	}
 }
 

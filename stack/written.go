@@ -50,6 +50,11 @@ func findFile(s Source, project string, values map[string]*yaml.Node) *stackFile
 	for _, key := range s.SecretKeys {
 		secret[strings.TrimPrefix(key, project+":")] = true
 	}
+	if s.File != "" {
+		if f, _ := readFile(s.File, project); f != nil && f.matches(values, secret) {
+			return f
+		}
+	}
 	name := s.Stack[strings.LastIndex(s.Stack, "/")+1:]
 	if f, _ := readFile(filepath.Join(s.Dir, "Pulumi."+name+".yaml"), project); f != nil && f.matches(values, secret) {
 		return f

@@ -49,8 +49,9 @@ var programs = map[string][]string{
 }
 
 var (
-	method = regexp.MustCompile(`^(String|Bool|Int|Int32|Int64|Uint|Uint32|Uint64|Float32|Float64|Duration|StringSlice|StringArray|StringToString|IP|IPNet|IPSlice|IntSlice)?(Var)?P?$`)
-	name   = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`)
+	method = regexp.MustCompile(`^(String|Bool|Int|Int32|Int64|Uint|Uint32|Uint64|Float32|Float64|Duration|` +
+		`StringSlice|StringArray|StringToString|IP|IPNet|IPSlice|IntSlice)?(Var)?P?$`)
+	name = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`)
 )
 
 func main() {

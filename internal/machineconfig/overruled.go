@@ -54,7 +54,8 @@ func overruled(before, after config.Provider) []string {
 	var found []string
 	for _, f := range owned {
 		if !reflect.DeepEqual(f.of(was), f.of(is)) {
-			found = append(found, fmt.Sprintf("%s is what the setting %s says, on which other settings build: write it there, and remove it here", f.field, f.setting))
+			found = append(found, fmt.Sprintf("%s is what the setting %s says, on which other settings build: "+
+				"write it there, and remove it here", f.field, f.setting))
 		}
 	}
 

@@ -57,7 +57,11 @@ func (g *generator) schema() ([]byte, error) {
 
 // describe returns the schema of one field, with its comment and default.
 func (g *generator) describe(f spec.Field) object {
-	s := object{"description": g.comments.field(f.Owner, f.Struct.Name)}
+	comment := g.comments.field(f.Owner, f.Struct.Name)
+	s := object{"description": comment}
+	if shown := examples(f, comment); len(shown) > 0 {
+		s["examples"] = shown
+	}
 	shape := g.shape(f.Type)
 	if _, ref := shape["$ref"]; ref {
 		s["allOf"] = []any{shape}
@@ -153,6 +157,9 @@ func (g *generator) define(t reflect.Type) {
 	}
 	if len(required) > 0 {
 		definition["required"] = required
+	}
+	for word, condition := range conditions[t.Name()] {
+		definition[word] = condition
 	}
 	g.definitions[t.Name()] = definition
 	g.definitions["secret"] = object{

@@ -61,6 +61,16 @@ func TestSchemaRefuses(t *testing.T) {
 		"unknown block":     {"config: {talos-proxmox:clusters: {}}", "talos-proxmox:clusters"},
 		"plain secret":      {"config: {talos-proxmox:gitops: {sops: {ageKey: x}}}", "/config/talos-proxmox:gitops/sops/ageKey"},
 		"not among choices": {"config: {talos-proxmox:defaults: {all: {bios: uefi}}}", "/config/talos-proxmox:defaults/all/bios"},
+		"two of one":        {"config: {talos-proxmox:talos: {patches: {all: [{inline: a, file: b}]}}}", "/config/talos-proxmox:talos/patches/all/0"},
+		"none of two":       {"config: {talos-proxmox:manifests: {inline: {a: {order: 1}}}}", "/config/talos-proxmox:manifests/inline/a"},
+		"half a pool":       {"config: {talos-proxmox:cni: {name: cilium, cilium: {pools: {a: {start: 10.0.0.1}}}}}", "/config/talos-proxmox:cni/cilium/pools/a"},
+		"cilium unnamed":    {"config: {talos-proxmox:cni: {cilium: {}}}", "/config/talos-proxmox:cni"},
+		"flannel's cilium":  {"config: {talos-proxmox:cni: {name: flannel, cilium: {}}}", "/config/talos-proxmox:cni/name"},
+		"key without place": {"config: {talos-proxmox:talos: {diskEncryption: {state: {key: kms}}}}", "/config/talos-proxmox:talos/diskEncryption/state"},
+		"ssh without hosts": {"config: {talos-proxmox:gitops: {git: {auth: {type: ssh}}}}", "/config/talos-proxmox:gitops/git/auth"},
+		"flux without git":  {"config: {talos-proxmox:gitops: {provider: flux}}", "/config/talos-proxmox:gitops"},
+		"adopted, no keys":  {"config: {talos-proxmox:cluster: {adopted: true}}", "/config/talos-proxmox:cluster"},
+		"user, no password": {"config: {talos-proxmox:gitops: {chart: {username: a}}}", "/config/talos-proxmox:gitops/chart"},
 		"out of range":      {"config: {talos-proxmox:nodes: {a: {vmId: 12}}}", "/config/talos-proxmox:nodes/a/vmId"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -126,7 +126,8 @@ func (r *rules) otherCNI() {
 		r.Addf("cni.cilium", "is written while cni.name is %s: set cni.name to cilium, or remove it", *r.Config.CNI.Name)
 	}
 	m := r.Config.Manifests
-	if r.Config.CNI.Cilium == nil && *r.Config.CNI.Name == "none" && len(m.Inline)+len(m.Charts)+len(m.Extra) == 0 && !spec.Value(r.Config.Lifecycle.SkipKubernetesChecks) {
+	if r.Config.CNI.Cilium == nil && *r.Config.CNI.Name == "none" && len(m.Inline)+len(m.Charts)+len(m.Extra) == 0 &&
+		!spec.Value(r.Config.Lifecycle.SkipKubernetesChecks) {
 		r.Addf("cni.name", "is none and no manifest brings a pod network, so that nodes never get ready: "+
 			"add one under manifests, or set lifecycle.skipKubernetesChecks to true")
 	}
@@ -253,7 +254,8 @@ func (r *rules) manifests() {
 	if d := m.CoreDNS; d != nil && d.Image != nil && !imageForm.MatchString(*d.Image) {
 		r.Addf("manifests.coreDns.image", "%q is no image such as registry.k8s.io/coredns/coredns:v1.13.2", *d.Image)
 	}
-	if d := m.CoreDNS; d != nil && spec.Value(d.Disabled) && (d.Image != nil || d.Corefile != nil || spec.Value(r.Said.Manifests.CoreDNS).Replicas != nil) {
+	if d := m.CoreDNS; d != nil && spec.Value(d.Disabled) &&
+		(d.Image != nil || d.Corefile != nil || spec.Value(r.Said.Manifests.CoreDNS).Replicas != nil) {
 		r.Addf("manifests.coreDns.disabled", "is true while other settings of CoreDNS are written: remove one of them")
 	}
 }

@@ -77,7 +77,8 @@ func (r *rules) ciliumNeeds(c spec.Cilium) []need {
 			return !ok || n >= 0 && n <= 255
 		}, "Cilium takes numbers from 0 to 255: choose one of them"},
 		{"ipv4NativeRoutingCIDR", r.holdsPods(true), "that does not hold cluster.podSubnets, so that pods would not reach each other: write their network"},
-		{"ipv6NativeRoutingCIDR", r.holdsPods(false), "that does not hold cluster.podSubnets, so that pods would not reach each other: write their network"},
+		{"ipv6NativeRoutingCIDR", r.holdsPods(false),
+			"that does not hold cluster.podSubnets, so that pods would not reach each other: write their network"},
 		{"k8s.requireIPv4PodCIDR", r.speaks(true), "cluster.podSubnets have no IPv4, so that Cilium would wait for ever: remove it"},
 		{"k8s.requireIPv6PodCIDR", r.speaks(false), "cluster.podSubnets have no IPv6, so that Cilium would wait for ever: remove it"},
 	}
@@ -187,7 +188,8 @@ func (r *rules) fluxNeeds(g spec.GitOps) []need {
 		case name == "source-controller" || name == "kustomize-controller":
 			all = append(all, need{value + ".create", one(true), "without " + name + " nothing follows git: remove it"})
 		case len(g.Components) > 0:
-			all = append(all, need{value + ".create", one(slices.Contains(g.Components, name)), "gitops.components says otherwise: write it there, and remove it here"})
+			all = append(all, need{value + ".create", one(slices.Contains(g.Components, name)),
+				"gitops.components says otherwise: write it there, and remove it here"})
 		}
 		if g.Registry != nil {
 			all = append(all, need{value + ".image", func(v any) bool { return strings.HasPrefix(fmt.Sprint(v), *g.Registry) },

@@ -36,7 +36,8 @@ func (r *rules) networks(at string, n spec.NamedNode) {
 		r.BlockName(path, d.Name)
 		static = static || d.Address != nil || d.Address6 != nil
 		if other, twice := indexes[d.Index]; twice {
-			r.List.Between(path+".index", check.Key(at+".networks", other)+".index", "%d is the index of network %s and of %s: choose another", d.Index, other, d.Name)
+			r.List.Between(path+".index", check.Key(at+".networks", other)+".index",
+				"%d is the index of network %s and of %s: choose another", d.Index, other, d.Name)
 		}
 		indexes[d.Index] = d.Name
 		r.device(path, d.Network)

@@ -67,7 +67,8 @@ func (r *rules) machinesOnly(path string, texts []string) {
 	for i, text := range texts {
 		p, err := netip.ParsePrefix(text)
 		if a := p.Addr(); err == nil && (a.IsLoopback() || a.IsMulticast() || a.IsLinkLocalUnicast() || reserved.Contains(a) || thisNetwork.Contains(a)) {
-			r.Addf(check.Index(path, i), "%s holds addresses that no pod or service can have: use a private network such as 10.244.0.0/16 or fd00:10:244::/56", p)
+			r.Addf(check.Index(path, i), "%s holds addresses that no pod or service can have: "+
+				"use a private network such as 10.244.0.0/16 or fd00:10:244::/56", p)
 		}
 	}
 }

@@ -25,8 +25,8 @@ var forwarding = []string{
 
 var (
 	// numbers are parameters whose values are numbers.
-	numbers = regexp.MustCompile(`^(vm\.|fs\.(inotify|file-max|nr_open|aio)|net\.netfilter\.nf_conntrack_max|net\.core\.(somaxconn|[rw]mem_|netdev_max)|` +
-		`net\.ipv4\.ip_forward|kernel\.(panic|pid_max|threads-max))`)
+	numbers = regexp.MustCompile(`^(vm\.|fs\.(inotify|file-max|nr_open|aio)|net\.netfilter\.nf_conntrack_max|` +
+		`net\.core\.(somaxconn|[rw]mem_|netdev_max)|net\.ipv4\.ip_forward|kernel\.(panic|pid_max|threads-max))`)
 	number = regexp.MustCompile(`^-?[0-9]+(\s+-?[0-9]+)*$`)
 )
 

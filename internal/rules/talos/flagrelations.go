@@ -200,7 +200,8 @@ func (r *rules) proxyFlags() {
 // mountOptions are options of a bind mount; some exclude each other.
 var mountOptions = [][]string{
 	{"rw", "ro"}, {"rshared", "rslave", "rprivate", "shared", "slave", "private", "runbindable", "unbindable"}, {"bind", "rbind"},
-	{"exec", "noexec"}, {"suid", "nosuid"}, {"dev", "nodev"}, {"atime", "noatime", "relatime", "strictatime"}, {"diratime", "nodiratime"}, {"sync", "async"},
+	{"exec", "noexec"}, {"suid", "nosuid"}, {"dev", "nodev"}, {"atime", "noatime", "relatime", "strictatime"},
+	{"diratime", "nodiratime"}, {"sync", "async"},
 }
 
 // options checks the options of a mount.

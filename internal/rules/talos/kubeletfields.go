@@ -123,7 +123,8 @@ func (r *rules) kubeletRelations(path string, fields map[string]any) {
 	case low < 0 || low > 100:
 		r.Addf(path+".imageGCLowThresholdPercent", "%d is no percentage: write a number from 0 to 100", low)
 	case low >= high:
-		r.Addf(path+".imageGCLowThresholdPercent", "%d is not below imageGCHighThresholdPercent, %d, with which the kubelet does not start: lower it", low, high)
+		r.Addf(path+".imageGCLowThresholdPercent",
+			"%d is not below imageGCHighThresholdPercent, %d, with which the kubelet does not start: lower it", low, high)
 	}
 	if pods := number("maxPods", 110); pods < 0 {
 		r.Addf(path+".maxPods", "%d is below 0: write how many pods a node may run", pods)
@@ -131,7 +132,8 @@ func (r *rules) kubeletRelations(path string, fields map[string]any) {
 	gates, _ := fields["featureGates"].(map[string]any)
 	for _, gate := range scope.SortedKeys(gates) {
 		if message := unknownFlag("featureGates", gate); message != "" {
-			r.Addf(check.Key(path+".featureGates", gate), "%s", strings.Replace(message, "a flag that the program has, which", "a feature gate that the kubelet has, which", 1))
+			message = strings.Replace(message, "a flag that the program has, which", "a feature gate that the kubelet has, which", 1)
+			r.Addf(check.Key(path+".featureGates", gate), "%s", message)
 		}
 	}
 }

@@ -122,7 +122,8 @@ func (r *rules) selected(path string, texts []string) {
 		if path == "kubernetes.etcd.advertisedSubnets" && !n.IsControlPlane() {
 			continue
 		}
-		if !slices.ContainsFunc(n.Addresses(), func(a netip.Addr) bool { return (len(in) == 0 || inside(a, in)) && !inside(a, out) }) && len(n.Addresses()) > 0 {
+		left := func(a netip.Addr) bool { return (len(in) == 0 || inside(a, in)) && !inside(a, out) }
+		if len(n.Addresses()) > 0 && !slices.ContainsFunc(n.Addresses(), left) {
 			without = append(without, n.Name)
 		}
 	}

@@ -133,7 +133,8 @@ func (r *rules) disk(at string, n spec.NamedNode, d spec.Disk) {
 func (r *rules) bus(at string, n spec.NamedNode, d spec.Disk, bus string) {
 	if *d.Iothread && bus == "scsi" && *n.SCSIHardware != "virtio-scsi-single" {
 		node := check.Head(at, 2)
-		r.List.Between(at+".iothread", node+".scsiHardware", "iothread needs scsiHardware virtio-scsi-single, and it is %s: change one of them", *n.SCSIHardware)
+		r.List.Between(at+".iothread", node+".scsiHardware",
+			"iothread needs scsiHardware virtio-scsi-single, and it is %s: change one of them", *n.SCSIHardware)
 	}
 	if *d.Iothread && bus == "sata" {
 		r.Addf(at+".iothread", "does not exist on sata: use scsi or virtio, or set it to false")

@@ -42,7 +42,8 @@ func (r *rules) labels(at string, n spec.NamedNode) {
 	if _, ok := n.Taints[controlPlane]; ok && !n.IsControlPlane() {
 		r.Addf(check.Key(at+".taints", controlPlane), "is the taint of control planes, and the node is a worker: remove it")
 	}
-	if said := r.Said.Cluster.AllowSchedulingOnControlPlanes; spec.Value(said) && n.IsControlPlane() && strings.HasSuffix(n.Taints[controlPlane], ":NoSchedule") {
+	open := spec.Value(r.Said.Cluster.AllowSchedulingOnControlPlanes)
+	if open && n.IsControlPlane() && strings.HasSuffix(n.Taints[controlPlane], ":NoSchedule") {
 		r.Addf(check.Key(at+".taints", controlPlane), "keeps workloads off, and cluster.allowSchedulingOnControlPlanes is true: remove one of them")
 	}
 	for _, key := range scope.SortedKeys(n.Taints) {

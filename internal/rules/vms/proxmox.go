@@ -119,8 +119,8 @@ func (r *rules) image(path string, img spec.Image) {
 	r.Each(path+".kernelArgs", img.KernelArgs, isArgument,
 		"is not one kernel argument: write each as an entry of its own")
 	r.arguments(path, img)
-	if img.InstallerMirror != nil && strings.Contains(*img.InstallerMirror, ".") && !mirrorForm.MatchString(*img.InstallerMirror) && !strings.Contains(*img.InstallerMirror, ":") {
-		r.Addf(path+".installerMirror", "%q is no registry: write host and path in small letters, without a slash at the end", *img.InstallerMirror)
+	if m := spec.Value(img.InstallerMirror); strings.Contains(m, ".") && !mirrorForm.MatchString(m) && !strings.Contains(m, ":") {
+		r.Addf(path+".installerMirror", "%q is no registry: write host and path in small letters, without a slash at the end", m)
 	}
 	if *img.Boot == "disk" && r.Config.Proxmox.SSH == nil {
 		r.Addf(path+".boot", "is disk, which needs SSH to the hosts: add proxmox.ssh, or boot the iso")

@@ -38,7 +38,8 @@ const mostCores = 1024
 func (r *rules) processorFits(at string, n spec.NamedNode) {
 	arm := spec.Value(r.Config.Image(n).Arch) == "arm64"
 	if !arm && !cpuTypes.MatchString(*n.CPUType) && !r.Wrong(at+".cpuType") {
-		names := []string{"host", "max", "x86-64-v2", "x86-64-v2-AES", "x86-64-v3", "x86-64-v4", "Nehalem", "Skylake-Server", "EPYC", "Haswell", "Broadwell"}
+		names := []string{"host", "max", "x86-64-v2", "x86-64-v2-AES", "x86-64-v3", "x86-64-v4",
+			"Nehalem", "Skylake-Server", "EPYC", "Haswell", "Broadwell"}
 		hint := ": write host, x86-64-v2-AES, or custom- and the name of one of your own"
 		if best := check.Nearest(*n.CPUType, names); best != "" {
 			hint = "; did you mean \"" + best + "\"?"
@@ -120,7 +121,8 @@ func (r *rules) available(at string, n spec.NamedNode) {
 
 // moduleExtensions are kernel modules that an extension brings, with that extension.
 var moduleExtensions = map[string][]string{
-	"zfs": {"zfs"}, "spl": {"zfs"}, "drbd": {"drbd"}, "drbd_transport_tcp": {"drbd"}, "btrfs": {"btrfs"}, "gasket": {"gasket-driver"}, "apex": {"gasket-driver"},
+	"zfs": {"zfs"}, "spl": {"zfs"}, "drbd": {"drbd"}, "drbd_transport_tcp": {"drbd"}, "btrfs": {"btrfs"},
+	"gasket": {"gasket-driver"}, "apex": {"gasket-driver"},
 	"nvidia": gpuExtensions["nvidia"][0], "nvidia_uvm": gpuExtensions["nvidia"][0], "nvidia_drm": gpuExtensions["nvidia"][0],
 	"nvidia_modeset": gpuExtensions["nvidia"][0], "amdgpu": {"amdgpu"}, "i915": {"i915"}, "xe": {"xe"},
 }

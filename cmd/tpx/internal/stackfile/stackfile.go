@@ -50,6 +50,7 @@ func Load(ctx context.Context, p pulumi.Project, cli pulumi.CLI) (*stack.Stack, 
 	if needsPulumi(text) {
 		source, err := Open(ctx, p, cli)
 		if err == nil {
+			source.File = path
 			s, err := stack.Load(source)
 
 			return s, opened, err
@@ -60,7 +61,7 @@ func Load(ctx context.Context, p pulumi.Project, cli pulumi.CLI) (*stack.Stack, 
 	if err != nil {
 		return nil, opened, err
 	}
-	source.Project, source.Dir = p.Name, p.Dir
+	source.Project, source.Dir, source.File = p.Name, p.Dir, path
 	s, err := stack.Load(source)
 
 	return s, opened, err
