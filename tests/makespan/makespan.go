@@ -120,17 +120,20 @@ func Of(resources []Resource, cluster, first string, t Times) Plan {
 	e := &engine{site: s, cluster: cluster, ends: map[string]time.Duration{}, why: map[string]string{}}
 	e.run(resources)
 
-	return Plan{Took: e.last(), Chain: s.chain(), Steps: e.way()}
+	return Plan{Took: e.last(), Chain: s.chain(slices.ContainsFunc(resources, func(r Resource) bool { return strings.Contains(r.Type, "Release") })), Steps: e.way()}
 }
 
-// chain returns the longest chain of necessary steps.
-func (s *site) chain() time.Duration {
+// chain returns the longest chain of necessary steps, the installation of a chart among them where there is one.
+func (s *site) chain(chart bool) time.Duration {
 	t := s.times
 	installed := func(node string) time.Duration {
 		return t.Download + t.of(t.CreateVM, "create", node) + t.of(t.Boot, "boot", node) + short + t.of(t.Install, "install", node)
 	}
 	api := installed(s.first) + t.of(t.Join, "join", s.first)
-	longest := api + t.Release
+	longest := api
+	if chart {
+		longest += t.Release
+	}
 	for _, node := range s.nodes {
 		if node != s.first {
 			longest = max(longest, max(installed(node), api)+t.of(t.Join, "join", node))
