@@ -36,7 +36,8 @@ type part struct {
 }
 
 // DayZero returns the inline manifests in the order they are applied: the pod network, CoreDNS,
-// the approver of kubelets' certificates, runtime classes, backups of etcd, then the user's manifests and charts by their order. Talos applies manifests by
+// the approver of kubelets' certificates, runtime classes, backups of etcd, then the user's manifests and charts by their
+// order. Talos applies manifests by
 // name, so that the names are numbered. The same input gives the same bytes. Errors name the setting
 // and never quote values.
 func DayZero(ctx context.Context, in Input) ([]machineconfig.Manifest, error) {

@@ -54,7 +54,9 @@ func TestBackupsOfEtcd(t *testing.T) {
 			`kubernetes.etcd.backup.s3.prefix: "/a/" begins or ends with a slash, or is empty: write it without, such as backups/home`,
 		},
 		"access turned off": {
-			func(c *spec.Config, _ *spec.EtcdBackup) { c.Talos.APIAccess = &spec.APIAccess{Enabled: spec.Ptr(false)} },
+			func(c *spec.Config, _ *spec.EtcdBackup) {
+				c.Talos.APIAccess = &spec.APIAccess{Enabled: spec.Ptr(false)}
+			},
 			"talos.apiAccess.enabled: is false, and backups of etcd (kubernetes.etcd.backup) are taken through the Talos API: remove one of them",
 		},
 	} {
