@@ -15,7 +15,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 )
@@ -30,31 +29,33 @@ func (r *Runner) byHandStep(ctx context.Context, step Step) error {
 	if what == "cordon" || what == "uncordon" {
 		return r.kubectl(ctx, what, node)
 	}
+	if what == "forget" {
+		return r.forget(ctx, node)
+	}
 	site, _, err := r.look(ctx)
 	if err != nil {
 		return err
 	}
-	there := slices.ContainsFunc(site.VMs, func(vm struct {
-		VMID   int    `json:"vmid"`
-		Name   string `json:"name"`
-		Status string `json:"status"`
-	}) bool {
-		return vm.VMID == VMID(node) && vm.Status == "running"
-	})
-	if !there {
-		return nil
+	for _, vm := range site.VMs {
+		if vm.VMID == VMID(node) && vm.Status == "running" {
+			if what == "wipe" {
+				return r.wipe(ctx, Address(node))
+			}
+
+			return r.onVM(ctx, what, vm.Host, vm.VMID)
+		}
 	}
 
-	return r.onVM(ctx, what, VMID(node))
+	return nil
 }
 
-// onVM stops, resets or deletes a VM.
-func (r *Runner) onVM(ctx context.Context, what string, id int) error {
+// onVM stops, resets, deletes or moves a VM, or gives it another disk.
+func (r *Runner) onVM(ctx context.Context, what, host string, id int) error {
 	api, err := r.proxmox(ctx)
 	if err != nil {
 		return err
 	}
-	path := fmt.Sprintf("/nodes/pve1/qemu/%d", id)
+	path := fmt.Sprintf("/nodes/%s/qemu/%d", host, id)
 	switch what {
 	case "reset":
 		return api.call(ctx, http.MethodPost, path+"/status/reset")
@@ -66,9 +67,28 @@ func (r *Runner) onVM(ctx context.Context, what string, id int) error {
 		}
 
 		return api.call(ctx, http.MethodDelete, path)
+	case "migrate":
+		return api.call(ctx, http.MethodPost, path+"/migrate?online=1&with-local-disks=1&target="+otherHost(host))
+	case "disk":
+		return api.call(ctx, http.MethodPut, path+"/config?scsi9=local-lvm:3")
 	default:
-		return fmt.Errorf("hand: unknown work %q: write stop, reset, delete, cordon or uncordon", what)
+		return fmt.Errorf("hand: unknown work %q: write stop, reset, delete, migrate, disk, wipe, cordon, uncordon or forget", what)
 	}
+}
+
+// forget takes a resource, and what depends on it, out of the stack's state.
+func (r *Runner) forget(ctx context.Context, name string) error {
+	_, resources, err := r.look(ctx)
+	if err != nil {
+		return err
+	}
+	for _, res := range resources {
+		if strings.HasSuffix(res.URN, "::"+name) {
+			r.pulumi(ctx, "state", "delete", res.URN, "--target-dependents", "--stack", stackName, "--yes")
+		}
+	}
+
+	return nil
 }
 
 // kubectl cordons or uncordons a node, where there is a cluster to do it in.
@@ -162,7 +182,7 @@ func (p *proxmox) get(ctx context.Context, path string, into any) error {
 }
 
 func (p *proxmox) do(ctx context.Context, method, path string, read func(io.Reader) error) error {
-	request, err := http.NewRequestWithContext(ctx, method, "https://pve1.example.com:8006/api2/json"+path, nil)
+	request, err := http.NewRequestWithContext(ctx, method, "https://alpha.example.com:8006/api2/json"+path, nil)
 	if err != nil {
 		return err
 	}

@@ -67,7 +67,7 @@ func (g *generator) round() []Step {
 
 // answer returns the command that brings an edit to the cluster, with other flags now and then.
 func (g *generator) answer(flags ...string) []Step {
-	switch g.random.IntN(6) {
+	switch g.random.IntN(8) {
 	case 0:
 		flags = append(flags, "--parallel=1")
 	case 1:
@@ -76,6 +76,12 @@ func (g *generator) answer(flags ...string) []Step {
 		if !slices.Contains(flags, "--refresh") {
 			flags = append(flags, "--refresh")
 		}
+	case 3, 4:
+		// Looks at a part first: it may fail, and must do no harm.
+		part := g.pick([]string{"-vm", "", "-version"})
+		flag := g.pick([]string{"--target=**::small-", "--exclude=**::small-"}) + g.pick(append(g.model.Nodes, "members", "machines")) + part
+
+		return []Step{{Verb: Run, Args: []string{"up", flag}}, {Verb: Run, Args: append([]string{"up"}, flags...)}}
 	}
 
 	return []Step{{Verb: Run, Args: append([]string{"up"}, flags...)}}
@@ -84,7 +90,11 @@ func (g *generator) answer(flags ...string) []Step {
 // edit returns an edit of the stack file that the rules allow.
 func (g *generator) edit() Step {
 	var step Step
-	switch g.random.IntN(6) {
+	switch g.random.IntN(8) {
+	case 4:
+		step = Step{Verb: Edit, Args: []string{"gitops=" + g.pick([]string{"flux", "none"})}}
+	case 5:
+		step = Step{Verb: Edit, Args: []string{"move=" + g.pick(g.model.Nodes)}}
 	case 0:
 		step = Step{Verb: Edit, Args: []string{fmt.Sprintf("memory=%d", 2048+256*g.random.IntN(8))}}
 	case 1:
@@ -131,11 +141,25 @@ func (g *generator) scale() Step {
 // spare it.
 func (g *generator) hurt() []Step {
 	node := g.pick(g.model.Nodes)
-	ways := []string{"reset", "cordon", "stop", "delete"}
+	ways := []string{"reset", "cordon", "stop", "migrate", "disk", "forget", "delete", "wipe"}
 	if isControlPlane(node) && len(g.model.ControlPlanes()) < 3 {
-		ways = []string{"reset", "cordon", "stop"}
+		ways = ways[:6]
 	}
 	way := g.pick(ways)
+	switch way {
+	case "forget":
+		name := "small-" + g.pick([]string{"ready", "edit", "kubernetes-edit", "members", node, node + "-version"})
+
+		return []Step{{Verb: Hand, Args: []string{way, name}}}
+	case "wipe":
+		// Nothing of the stack has changed: the operator says that the node is to be made anew.
+		rebuild := Step{Verb: Edit, Args: []string{"replace=" + node, "force=" + node}}
+		if model, err := g.model.Apply(rebuild); err == nil {
+			g.model = model
+		}
+
+		return []Step{{Verb: Hand, Args: []string{way, node}}, rebuild}
+	}
 	steps := []Step{{Verb: Hand, Args: []string{way, node}}}
 	if way == "cordon" {
 		steps = append(steps, Step{Verb: Run, Args: []string{"up"}}, Step{Verb: Hand, Args: []string{"uncordon", node}})

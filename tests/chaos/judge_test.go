@@ -43,11 +43,7 @@ func site(t *testing.T, nodes ...int) chaos.Site {
 
 	var s chaos.Site
 	for _, n := range nodes {
-		s.VMs = append(s.VMs, struct {
-			VMID   int    `json:"vmid"`
-			Name   string `json:"name"`
-			Status string `json:"status"`
-		}{VMID: 300 + n, Status: "running"})
+		s.VMs = append(s.VMs, chaos.VM{VMID: 300 + n, Status: "running"})
 		s.Nodes = append(s.Nodes, struct {
 			VMID       int    `json:"vmId"`
 			Hostname   string `json:"hostname"`

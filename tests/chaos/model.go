@@ -19,16 +19,23 @@ type Model struct {
 	Label   string
 	Replace map[string]int
 	Force   []string
+	// GitOps reports whether Flux follows a repository.
+	GitOps bool
+	// Hosts are those of nodes that are not on the first one.
+	Hosts map[string]string
 }
+
+// Hosts are those that VMs may be on; a datastore that they share has the boot image.
+var hosts = []string{"alpha", "charlie"}
 
 // NewModel returns the model of a new cluster.
 func NewModel(nodes []string) Model {
-	return Model{Nodes: slices.Clone(nodes), Memory: 2048, Talos: "v1.12.4", Label: "0", Replace: map[string]int{}}
+	return Model{Nodes: slices.Clone(nodes), Memory: 2048, Talos: "v1.12.4", Label: "0", Replace: map[string]int{}, Hosts: map[string]string{}}
 }
 
 // Apply returns the model after an edit.
 func (m Model) Apply(step Step) (Model, error) {
-	m.Nodes, m.Replace, m.Force = slices.Clone(m.Nodes), maps.Clone(m.Replace), nil
+	m.Nodes, m.Replace, m.Hosts, m.Force = slices.Clone(m.Nodes), maps.Clone(m.Replace), maps.Clone(m.Hosts), nil
 	for _, arg := range step.Args {
 		key, value, _ := strings.Cut(arg, "=")
 		switch key {
@@ -48,6 +55,10 @@ func (m Model) Apply(step Step) (Model, error) {
 			m.Nodes = slices.DeleteFunc(m.Nodes, func(n string) bool { return n == value })
 		case "replace":
 			m.Replace[value]++
+		case "gitops":
+			m.GitOps = value == "flux"
+		case "move":
+			m.Hosts[value] = otherHost(m.host(value))
 		case "force":
 			m.Force = append(m.Force, value)
 		default:
@@ -76,6 +87,23 @@ func number(node string) int {
 	return n
 }
 
+// host returns the host of a node.
+func (m Model) host(node string) string {
+	if host := m.Hosts[node]; host != "" {
+		return host
+	}
+
+	return hosts[0]
+}
+
+func otherHost(host string) string {
+	if host == hosts[0] {
+		return hosts[1]
+	}
+
+	return hosts[0]
+}
+
 // VMID returns the id of a node's VM.
 func VMID(node string) int { return 300 + number(node) }
 
@@ -87,8 +115,10 @@ func (m Model) StackFile() string {
 	var b strings.Builder
 	b.WriteString(`config:
   talos-proxmox:proxmox:
-    endpoint: https://pve1.example.com:8006
-    hosts: {pve1: {datastore: local-lvm}}
+    endpoint: https://alpha.example.com:8006
+    hosts: {alpha: {datastore: local-lvm}, charlie: {datastore: local-lvm}}
+  talos-proxmox:images:
+    default: {datastore: nas, datastoreHost: alpha}
   talos-proxmox:cluster:
     name: small
     vip: 10.30.0.200
@@ -98,7 +128,6 @@ func (m Model) StackFile() string {
 	fmt.Fprintf(&b, "  talos-proxmox:talos: {version: %s}\n", m.Talos)
 	fmt.Fprintf(&b, `  talos-proxmox:defaults:
     all:
-      host: pve1
       cpu: 2
       memory: %d
       labels: {chaos: "%s"}
@@ -110,6 +139,9 @@ func (m Model) StackFile() string {
     upgradeTimeout: 2m
     drainTimeout: 30s
 `, m.Memory, m.Label)
+	if m.GitOps {
+		b.WriteString("  talos-proxmox:gitops: {provider: flux, git: {url: https://gitea.example.com/lab/chaos.git, path: clusters/small}}\n")
+	}
 	if len(m.Replace) > 0 {
 		var entries []string
 		for _, node := range slices.Sorted(maps.Keys(m.Replace)) {
@@ -128,7 +160,8 @@ func (m Model) StackFile() string {
 		if isControlPlane(node) {
 			role = "controlplane"
 		}
-		fmt.Fprintf(&b, "    %s: {role: %s, vmId: %d, networks: {lan: {address: %s}}}\n", node, role, VMID(node), Address(node))
+		fmt.Fprintf(&b, "    %s: {role: %s, host: %s, vmId: %d, networks: {lan: {address: %s}}}\n",
+			node, role, m.host(node), VMID(node), Address(node))
 	}
 
 	return b.String()

@@ -20,13 +20,17 @@ type Event struct {
 	Attrs  map[string]string `json:"attrs"`
 }
 
+// VM describes a virtual machine as the lab has it.
+type VM struct {
+	VMID   int    `json:"vmid"`
+	Name   string `json:"name"`
+	Host   string `json:"host"`
+	Status string `json:"status"`
+}
+
 // Site holds what the lab says about itself.
 type Site struct {
-	VMs []struct {
-		VMID   int    `json:"vmid"`
-		Name   string `json:"name"`
-		Status string `json:"status"`
-	} `json:"vms"`
+	VMs   []VM `json:"vms"`
 	Nodes []struct {
 		VMID       int    `json:"vmId"`
 		Hostname   string `json:"hostname"`
@@ -73,7 +77,7 @@ type Observation struct {
 // full reports whether the command looks at the whole stack.
 func (o Observation) full() bool {
 	return !slices.ContainsFunc(o.Command.Args, func(a string) bool {
-		return strings.HasPrefix(a, "target=") || strings.HasPrefix(a, "exclude=")
+		return strings.HasPrefix(a, "--target") || strings.HasPrefix(a, "--exclude")
 	})
 }
 
