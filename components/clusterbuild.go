@@ -186,7 +186,7 @@ func (b *clusterBuild) registerNodes(images map[string]*TalosImage, secrets *Tal
 		made, err := NewProxmoxNode(b.ctx, *b.cfg.Cluster.Name+"-"+n.Name, &ProxmoxNodeArgs{
 			Cluster: b.cfg.Cluster, Node: n, Image: b.cfg.Image(n), ImageFileID: file,
 			Proxmox: b.cfg.Proxmox, ProxmoxAPIToken: b.args.ProxmoxAPIToken, ProxmoxPassword: b.args.ProxmoxPassword,
-			Lifecycle: b.cfg.Lifecycle, record: record,
+			Lifecycle: b.cfg.Lifecycle, record: record, serves: secrets.session.Serves,
 			// Not on the component: which of its children the SDK finds then depends on how far their registration is.
 		}, b.child(b.providers, pulumi.DependsOn([]pulumi.Resource{secrets.secrets.Resource}), pulumi.ResourceHooks(hooks))...)
 		if err != nil {

@@ -5,6 +5,7 @@ package components
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"os"
 
@@ -44,6 +45,8 @@ type ProxmoxNodeArgs struct {
 
 	// record remembers the VMs of a whole cluster; nil for a node of its own.
 	record *node.Record
+	// serves reports whether a living node of the cluster answers at an address; nil for a node of its own.
+	serves func(ctx context.Context, address string) bool
 }
 
 // ProxmoxNode is the virtual machine of a node with what belongs to it on Proxmox VE: mappings of the PCI
@@ -127,7 +130,7 @@ func (a ProxmoxNodeArgs) register(
 	return node.Register(ctx, node.Args{
 		Node: settings, Parent: parent, Name: name, Record: record, Lifecycle: a.Lifecycle,
 		API:       proxmoxAPI(a.Proxmox, a.ProxmoxAPIToken, a.ProxmoxPassword),
-		DependsOn: given.DependsOn, Hooks: given.Hooks,
+		DependsOn: given.DependsOn, Hooks: given.Hooks, Serves: a.serves,
 	})
 }
 

@@ -5,6 +5,7 @@ package tests_test
 
 import (
 	"encoding/json"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -85,9 +86,19 @@ func (s *site) adopts() {
 	c.isSettled()
 
 	started = time.Now()
-	s.up("small", adopted("memory: 2048", "memory: 3072"))
+	file = adopted("memory: 2048", "memory: 3072")
+	s.up("small", file)
 	s.passesTheGate(started, 1)
 	s.down(started, "10.30.0.1", "10.30.0.2", "10.30.0.3")
+	assert.True(t, s.status().Clusters[0].Healthy)
+
+	// A VM that is lost is a lost node here too.
+	s.power(302, "stop", "stopped")
+	s.byHand(http.MethodDelete, "/nodes/pve1/qemu/302", nil)
+	require.Eventually(t, func() bool { return len(s.status().VMs) == 2 }, time.Minute, 100*time.Millisecond)
+	r := s.must("pulumi", "up", "--refresh", "--stack", "small", "--config-file", file, "--yes", "--skip-preview", "--non-interactive")
+	assert.Contains(t, r.all(), "cp-2 rejoins: its earlier etcd member is removed")
+	assert.Len(t, s.status().Nodes, 3)
 	assert.True(t, s.status().Clusters[0].Healthy)
 }
 

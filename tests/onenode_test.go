@@ -53,6 +53,12 @@ func TestOneNodeIsCaredFor(t *testing.T) {
 	assert.Equal(t, after.SerialNumber, one.certificate().SerialNumber, "one that lives long stays")
 	one.isSettled()
 
+	// An edit that reboots machines starts one that is off: there is nothing to wait for.
+	s.power(301, "stop", "stopped")
+	s.must("pulumi", "up", "--refresh", "--stack", "small", "--config-file", s.small(alone("memory: 2048", "memory: 3072")...),
+		"--yes", "--skip-preview", "--non-interactive")
+	one.hasNodes("cp-1")
+
 	refused := s.try("pulumi", "preview", "--stack", "small", "--non-interactive", "--config-file",
 		s.small(alone("readyTimeout: 4m", "readyTimeout: 4m\n    replace: {cp-1: 1}")...))
 	assert.NotZero(t, refused.code)

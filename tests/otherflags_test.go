@@ -47,6 +47,7 @@ func TestOtherFlagsLoseNoMember(t *testing.T) {
 	require.Zero(t, added.code, added.all())
 	r := up(s.of([]string{"cp-3"}, "cpu: 2", "cpu: 2\n      labels: {a: b}", "applyTimeout: 2m", "applyTimeout: 10s"), "--continue-on-error")
 	assert.NotZero(t, r.code)
+	assert.Contains(t, r.all(), "it did not take its configuration: it did not say within 10s what that would do")
 	assert.Empty(t, s.trace(started).of("pve.qmdestroy"))
 	c.hasNodes(all...)
 }

@@ -16,6 +16,8 @@ type Leftover struct {
 	Client *Client
 	// Blank says, with nil, that the machine waits for its first configuration: nothing is on it.
 	Blank func(ctx context.Context) error
+	// Living reports whether the node itself answers, as a member of its cluster; nil where nobody can tell.
+	Living func(ctx context.Context) bool
 	// Timeout bounds the whole, and Interval is the pause between two looks.
 	Timeout, Interval time.Duration
 	// Report gets a line for each step.
@@ -32,6 +34,11 @@ func (l Leftover) Clear(ctx context.Context, w Wanted) error {
 		return err
 	}
 	v := *found
+	if l.Living != nil && l.Living(ctx) {
+		return fmt.Errorf("VM %d on host %s is the living node %s itself, which dropped out of the state, as after a refresh "+
+			"during a migration, with a token that does not see it, or after `pulumi state delete`: it is left alone; bring it back "+
+			"with `tpx adopt`, and run `pulumi up` again", v.ID, v.Host, w.Name)
+	}
 	l.Report(fmt.Sprintf("VM %d of %s is on host %s already: an earlier run was interrupted while it made it", v.ID, w.Name, v.Host))
 
 	clearing, cancel := context.WithTimeout(ctx, l.Timeout)

@@ -18,9 +18,6 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// leftoverLimit bounds the wait for a VM that was left behind to say that it is blank: one boot.
-const leftoverLimit = 3 * time.Minute
-
 // API is how Proxmox VE is reached besides by its provider.
 type API struct {
 	Settings spec.Proxmox
@@ -95,7 +92,13 @@ func (a Args) clearLeftover(s hook.Step) error {
 	address := node.Address().String()
 
 	return proxmox.Leftover{
-		Client: client, Timeout: leftoverLimit, Interval: time.Second, Report: s.Report,
+		Client: client, Timeout: time.Duration(*a.Lifecycle.ApplyTimeout), Interval: time.Second, Report: s.Report,
+		Living: func(ctx context.Context) bool {
+			calling, cancel := context.WithTimeout(ctx, 5*time.Second)
+			defer cancel()
+
+			return a.Serves != nil && a.Serves(calling, address)
+		},
 		Blank: func(ctx context.Context) error {
 			calling, cancel := context.WithTimeout(ctx, 5*time.Second)
 			defer cancel()

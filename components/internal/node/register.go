@@ -4,6 +4,7 @@
 package node
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/muhlba91/pulumi-proxmoxve/sdk/v6/go/proxmoxve/ha"
@@ -29,6 +30,8 @@ type Args struct {
 	Lifecycle spec.Lifecycle
 	// API is how Proxmox VE is asked for what an interrupted run left behind.
 	API API
+	// Serves reports whether a living node of the cluster answers at an address; nil where nobody can tell.
+	Serves func(ctx context.Context, address string) bool
 	// Given are the caller's options for the VM, as far as they say what comes before it and which hooks
 	// run around its steps.
 	DependsOn []pulumi.Resource

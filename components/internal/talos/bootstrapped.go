@@ -54,30 +54,41 @@ func (s *Session) wasBootstrapped(context.Context) (bool, error) {
 	return was, err
 }
 
+// stateResource is a resource of the stack's last state, as far as it is read.
+type stateResource struct {
+	Type    string `pulumi:"type"`
+	Outputs struct {
+		// Node is the address that a configuration was applied at.
+		Node string `pulumi:"node"`
+	} `pulumi:"outputs"`
+}
+
 // inState reports whether the stack's last state has a resource of that type and name.
 func inState(ctx *pulumi.Context, token, name string) (bool, error) {
+	state, err := stateOf(ctx)
+	for urn, r := range state {
+		if r.Type == token && strings.HasSuffix(urn, token+"::"+name) {
+			return true, nil
+		}
+	}
+
+	return false, err
+}
+
+// stateOf returns the resources of the stack's last state, by URN.
+func stateOf(ctx *pulumi.Context) (map[string]stateResource, error) {
 	var errs []error
 	// Backends in files that are older than projects know the short name only.
 	for _, stack := range []string{ctx.Organization() + "/" + ctx.Project() + "/" + ctx.Stack(), ctx.Stack()} {
 		var state struct {
-			Outputs map[string]struct {
-				Type string `pulumi:"type"`
-			} `pulumi:"outputs"`
+			Outputs map[string]stateResource `pulumi:"outputs"`
 		}
 		err := ctx.Invoke("pulumi:pulumi:readStackResourceOutputs", pulumi.Map{"stackName": pulumi.String(stack)}, &state)
-		if err != nil {
-			errs = append(errs, err)
-
-			continue
+		if err == nil {
+			return state.Outputs, nil
 		}
-		for urn, r := range state.Outputs {
-			if r.Type == token && strings.HasSuffix(urn, token+"::"+name) {
-				return true, nil
-			}
-		}
-
-		return false, nil
+		errs = append(errs, err)
 	}
 
-	return false, fmt.Errorf("reading the stack's last state: %w", errors.Join(errs...))
+	return nil, fmt.Errorf("reading the stack's last state: %w", errors.Join(errs...))
 }

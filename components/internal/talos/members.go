@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
@@ -35,7 +36,8 @@ func registerMembers(b *Build, before []pulumi.Resource) (*pulumi.Stash, error) 
 	}
 
 	return stash.Remember(b.Ctx, b.Name+"-members", nodes, stash.On[map[string]memberState]{
-		Plan: func(_ hook.Step, was, now map[string]memberState) error { return refuseTakenAddress(was, now) },
+		Create: func(step hook.Step, _ map[string]memberState) error { return retireUnremembered(b, step) },
+		Plan:   func(_ hook.Step, was, now map[string]memberState) error { return refuseTakenAddress(was, now) },
 		Update: func(step hook.Step, was, now map[string]memberState) error {
 			leaving, renamed := leavingMembers(was, b.Cluster), renamedHosts(was, now)
 			if len(leaving)+len(renamed) == 0 {
@@ -57,6 +59,50 @@ func registerMembers(b *Build, before []pulumi.Resource) (*pulumi.Stash, error) 
 			return retire(b.Session, step, remote, b.Cluster, leaving)
 		},
 	}, pulumi.Parent(b.Parent), pulumi.DependsOn(before))
+}
+
+// retireUnremembered retires nodes whose configuration an earlier run applied, and which the stack file has no more,
+// where that run failed before the members were remembered: they may be in etcd.
+func retireUnremembered(b *Build, step hook.Step) error {
+	state, err := stateOf(b.Ctx)
+	if err != nil {
+		return err
+	}
+	leaving := unremembered(state, b.Name, b.Cluster)
+	if len(leaving) == 0 {
+		return nil
+	}
+	checker, err := b.checker(step)
+	if err != nil {
+		return err
+	}
+	if serving, err := checker.Serving(b.Ctx.Context()); err != nil || !serving {
+		return err
+	}
+	remote, err := b.APIs.openLiving(b.Ctx.Context(), step.Report, leaving...)
+	if err != nil {
+		return err
+	}
+
+	return retire(b.Session, step, remote, b.Cluster, leaving)
+}
+
+// unremembered returns the nodes that have a configuration in the state, and that the cluster has no more. Which of
+// them is a control plane only etcd knows.
+func unremembered(state map[string]stateResource, name string, now cluster.Cluster) []cluster.Member {
+	var leaving []cluster.Member
+	for _, urn := range slices.Sorted(maps.Keys(state)) {
+		resource := state[urn]
+		_, called, _ := strings.Cut(urn, configurationApplyType+"::")
+		node, ours := strings.CutPrefix(called, name+"-")
+		if !ours || resource.Type != configurationApplyType ||
+			slices.ContainsFunc(now.Members, func(m cluster.Member) bool { return m.Name == node }) {
+			continue
+		}
+		leaving = append(leaving, cluster.Member{Name: node, Hostname: node, Address: resource.Outputs.Node, ControlPlane: true})
+	}
+
+	return leaving
 }
 
 // retired returns text once all nodes that the stack file has no more were retired. Where a run leaves the members

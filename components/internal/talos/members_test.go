@@ -40,3 +40,21 @@ func TestLeavingMembersAreThoseThatTheClusterHasNoMore(t *testing.T) {
 	}, leavingMembers(was, now))
 	assert.Empty(t, leavingMembers(nil, now))
 }
+
+func TestUnremembered(t *testing.T) {
+	t.Parallel()
+
+	apply := func(address string) stateResource {
+		r := stateResource{Type: configurationApplyType}
+		r.Outputs.Node = address
+
+		return r
+	}
+	at := func(name string) string { return "urn:pulumi:s::p::a$" + configurationApplyType + "::" + name }
+	state := map[string]stateResource{
+		at("small-cp-1"): apply("10.0.0.1"), at("small-cp-2"): apply("10.0.0.2"), at("other-cp-3"): apply("10.0.0.3"),
+		"urn:pulumi:s::p::pulumi:index:Stash::small-cp-4": {Type: "pulumi:index:Stash"},
+	}
+	assert.Equal(t, []cluster.Member{{Name: "cp-2", Hostname: "cp-2", Address: "10.0.0.2", ControlPlane: true}},
+		unremembered(state, "small", cluster.Cluster{Members: []cluster.Member{{Name: "cp-1"}}}))
+}

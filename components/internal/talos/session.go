@@ -77,6 +77,21 @@ func (s *Session) nodeHook(
 	})
 }
 
+// Serves reports whether a node of this cluster answers at an address: one that trusts the cluster's credentials.
+func (s *Session) Serves(ctx context.Context, address string) bool {
+	access, err := s.APIs.open(ctx)
+	if err != nil {
+		return false
+	}
+	api, err := access.Talos(ctx)
+	if err != nil {
+		return false
+	}
+	_, err = api.Version(ctx, address)
+
+	return err == nil
+}
+
 // adopted reports whether the cluster was made elsewhere.
 func (s *Session) adopted() bool { return *s.Config.Cluster.Adopted }
 

@@ -35,8 +35,9 @@ func VMHooks(s *Session, node string) (*pulumi.ResourceHookBinding, error) {
 	moves := false // the hooks of one VM never run at the same time
 	enter, err := s.nodeHook("vm-enter", m, func(step hook.Step, args *pulumi.ResourceHookArgs) error {
 		began = time.Now()
-		reboots := vmargs.EditReboots(args.OldInputs, args.NewInputs)
-		moves = !reboots && vmargs.EditMoves(args.OldInputs, args.NewInputs)
+		// A VM that is off is not taken down by an edit, which starts it.
+		reboots := vmargs.EditReboots(args.OldInputs, args.NewInputs) && !vmargs.WasOff(args.OldOutputs)
+		moves = !reboots && !vmargs.WasOff(args.OldOutputs) && vmargs.EditMoves(args.OldInputs, args.NewInputs)
 		switch {
 		case reboots:
 			return enterGate(s, step, m, &reboot)

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package tests_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestAMemberOfAFirstUpThatFailedLeavesFirst has the first up of three control planes fail in the third one, when the
+// second is in etcd already. The operator goes on with one: the second leaves etcd before its VM goes.
+func TestAMemberOfAFirstUpThatFailedLeavesFirst(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.create("small")
+	up := func(file string) result {
+		return s.try("pulumi", "up", "--stack", "small", "--config-file", file, "--yes", "--skip-preview", "--non-interactive")
+	}
+	short := []string{"applyTimeout: 2m", "applyTimeout: 20s"}
+	r := s.lab("fault", "add", "api-error", "api=talos", "node=cp-3", "call=ApplyConfiguration", "later=yes")
+	require.Zero(t, r.code, r.all())
+	r = up(s.of([]string{"cp-1", "cp-2", "cp-3"}, short...))
+	require.NotZero(t, r.code)
+	require.Len(t, s.status().Clusters, 1)
+
+	r = up(s.of([]string{"cp-1"}, short...))
+	require.Zero(t, r.code, r.all())
+	assert.Contains(t, r.all(), "cp-2 has left")
+	s.hasVMs("cp-1")
+	require.Len(t, s.shape("small").Clusters, 1)
+	assert.Contains(t, s.shape("small").Clusters[0], `"members":["cp-1"]`)
+	assert.True(t, s.status().Clusters[0].Healthy)
+}
+
+// TestALivingVMThatTheStateForgotIsBroughtBack takes a VM out of the state. The next up leaves the machine alone and says
+// how to bring it back, which the tool does: nothing goes down.
+func TestALivingVMThatTheStateForgotIsBroughtBack(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	c := s.up("small", s.small())
+	tpx := s.build("cmd/tpx")
+	before := s.status()
+	s.must("pulumi", "state", "delete", s.urn("small", "small-cp-2-vm"), "--target-dependents", "--yes", "--stack", "small")
+
+	r := s.try("pulumi", "up", "--stack", "small", "--config-file", c.file, "--yes", "--skip-preview", "--non-interactive")
+	assert.NotZero(t, r.code)
+	assert.Contains(t, r.all(), "VM 302 on host pve1 is the living node cp-2 itself, which dropped out of the state")
+	s.must(tpx, "adopt", "small", "--config-file", c.file)
+	s.must("pulumi", "up", "--stack", "small", "--config-file", c.file, "--yes", "--skip-preview", "--non-interactive")
+	assert.Equal(t, before, s.status())
+	c.isSettled()
+}
