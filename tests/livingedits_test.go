@@ -94,7 +94,7 @@ holderIdentity: "stack talos-proxmox/small on elsewhere, process 1 (other/abc)",
 	assert.Contains(t, none.all(), "NotFound", "it is given back")
 }
 
-// TestABadConfigurationReachesOneNode gives the API servers a flag that they do not start with. The first control plane
+// TestABadConfigurationReachesOneNode gives a flag of the API servers a value that they do not start with. The first control plane
 // tries it and takes it back; no other node gets it.
 func TestABadConfigurationReachesOneNode(t *testing.T) {
 	t.Parallel()
@@ -102,7 +102,7 @@ func TestABadConfigurationReachesOneNode(t *testing.T) {
 	c := s.up("small", s.small())
 
 	started := time.Now()
-	c.refuses(s.small("version: v1.35.0", "version: v1.35.0\n    apiServer: {extraArgs: {no-such-flag: x}}"),
+	c.refuses(s.small("version: v1.35.0", "version: v1.35.0\n    apiServer: {extraArgs: {event-ttl: never}}", "readyTimeout: 4m", "readyTimeout: 20s"),
 		"cp-1 tries its configuration", "it does not stay healthy with its new configuration", "and no other node was changed")
 	var tried []string
 	for _, e := range s.trace(started).of("talos.apply") {
@@ -117,13 +117,13 @@ func TestABadConfigurationReachesOneNode(t *testing.T) {
 	c.isSettled()
 }
 
-// TestGitOpsSurvivesARefresh stops the cluster and refreshes: what is in Kubernetes stays in the state, and when the
-// cluster is back nothing is to be done.
+// TestGitOpsSurvivesARefresh stops the cluster and refreshes: what is in Kubernetes stays in the state. A refresh of the
+// VMs alone lets the next up start them, and nothing else is to be done.
 func TestGitOpsSurvivesARefresh(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	c := s.up("small", s.small(alone("  talos-proxmox:nodes:",
-		"  talos-proxmox:gitops: {provider: flux, git: {url: https://gitea.example.com/lab/x.git, path: clusters/small}}\n  talos-proxmox:nodes:")...))
+		"  talos-proxmox:gitops: {provider: flux, chart: {version: 2.18.2}, git: {url: https://gitea.example.com/lab/x.git, path: clusters/small}}\n  talos-proxmox:nodes:")...))
 	inKubernetes := func() int {
 		return strings.Count(s.must("pulumi", "stack", "export", "--stack", "small").stdout, `"type": "kubernetes:`)
 	}
@@ -133,7 +133,8 @@ func TestGitOpsSurvivesARefresh(t *testing.T) {
 
 	s.try("pulumi", "refresh", "--stack", "small", "--config-file", c.file, "--yes", "--skip-preview", "--non-interactive")
 	assert.Equal(t, before, inKubernetes(), "it is out of sight, not gone")
-	s.must("pulumi", "up", "--refresh", "--stack", "small", "--config-file", c.file, "--yes", "--skip-preview", "--non-interactive")
+	s.must("pulumi", "refresh", "--target=**$proxmoxve:VM/**", "--stack", "small", "--config-file", c.file, "--yes", "--skip-preview", "--non-interactive")
+	c.edit(c.file)
 	assert.Equal(t, before, inKubernetes())
 	c.isSettled()
 }
@@ -145,7 +146,7 @@ func TestVMsMoveOneAtATime(t *testing.T) {
 	s := newSite(t)
 	shared := []string{
 		"https://pve1.example.com:8006", "https://alpha.example.com:8006", "      pve1: {datastore: local-lvm}", "      alpha: {datastore: local-lvm}",
-		"      host: pve1\n", "", "  talos-proxmox:talos:", "  talos-proxmox:images: {default: {datastore: nas, datastoreHost: alpha}}\n  talos-proxmox:talos:",
+		"      host: pve1\n", "      allowSharedHost: true\n", "  talos-proxmox:talos:", "  talos-proxmox:image: {datastore: nas, datastoreHost: alpha}\n  talos-proxmox:talos:",
 	}
 	nodes := []string{"cp-1", "cp-2", "cp-3", "worker-4"}
 	c := s.up("small", s.of(nodes, shared...))

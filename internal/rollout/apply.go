@@ -52,7 +52,7 @@ func (a *Apply) Before(ctx context.Context, d Disruption, m cluster.Member, conf
 	case does == joins:
 		return nil
 	case does == inPlace:
-		if err := (trial{checker: d.Checker, member: m}).run(ctx, api, configuration); err != nil {
+		if err := (trial{checker: d.Checker, gate: d.Gate, member: m}).run(ctx, api, configuration); err != nil {
 			return fmt.Errorf("node %s: %w", m, err)
 		}
 

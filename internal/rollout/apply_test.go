@@ -202,3 +202,22 @@ func TestApplyRepairsWithoutATrial(t *testing.T) {
 	require.NoError(t, a.Before(t.Context(), around(rollout.NewGate(1), l), d.Members[2], []byte("arguments")))
 	assert.Len(t, c.Nodes[clustertest.Address(3)].Tried, 1, "what is wrong elsewhere does not count")
 }
+
+// A configuration that harms the node which tried it repairs no other one: nobody else gets it.
+func TestApplyStopsWhenTheClusterSuffersFromIt(t *testing.T) {
+	t.Parallel()
+
+	d := clustertest.Describe(3, 0)
+	c := clustertest.Healthy(d)
+	first, second := c.Nodes[clustertest.Address(1)], c.Nodes[clustertest.Address(2)]
+	gate := rollout.NewGate(1)
+	var a, b rollout.Apply
+	l := looking(c, d)
+	require.NoError(t, a.Before(t.Context(), around(gate, l), d.Members[0], []byte("arguments")))
+
+	first.Pods[0].Ready, second.Pods[0].Ready = false, false
+	err := b.Before(t.Context(), around(gate, l), d.Members[1], []byte("arguments"))
+	require.ErrorContains(t, err, "node node-2 (10.0.0.2): node node-1 (10.0.0.1) is not healthy since it got its configuration: ")
+	require.ErrorContains(t, err, "no more nodes are changed")
+	assert.Empty(t, second.Tried)
+}

@@ -32,6 +32,7 @@ type Gate struct {
 	changed chan struct{}
 	held    map[string]cluster.Member
 	broken  *broken
+	tried   *cluster.Member
 }
 
 // Others returns the other nodes that are down at the moment of the call.
@@ -198,6 +199,24 @@ func (g *Gate) Fail(m cluster.Member, reason error) {
 	}
 	g.mu.Unlock()
 	g.leave(m)
+}
+
+// noteTried remembers that a node was healthy with a configuration that it tried in this run.
+func (g *Gate) noteTried(m cluster.Member) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.tried = &m
+}
+
+// lastTried returns the last node that tried a configuration in this run.
+func (g *Gate) lastTried() (cluster.Member, bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.tried == nil {
+		return cluster.Member{}, false
+	}
+
+	return *g.tried, true
 }
 
 func (g *Gate) leave(m cluster.Member) {

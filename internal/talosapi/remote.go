@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -28,6 +29,9 @@ import (
 type Remote struct {
 	planes []cluster.Member
 	client *Client
+
+	// stale reports whether the endpoint did not answer: an edit may have moved it.
+	stale atomic.Bool
 
 	mu         sync.Mutex
 	config     *rest.Config
@@ -56,6 +60,7 @@ func (r *Remote) Talos(context.Context) (cluster.Talos, error) { return r.client
 func (r *Remote) Kubernetes(ctx context.Context) (kubernetes.Interface, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.renew(ctx)
 	if r.kubernetes != nil {
 		return r.kubernetes, nil
 	}
@@ -76,6 +81,7 @@ func (r *Remote) Kubernetes(ctx context.Context) (kubernetes.Interface, error) {
 func (r *Remote) Objects(ctx context.Context) (dynamic.Interface, meta.ResettableRESTMapper, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.renew(ctx)
 	if r.objects != nil {
 		return r.objects, r.mapper, nil
 	}
@@ -110,12 +116,56 @@ func (r *Remote) restConfig(ctx context.Context) (*rest.Config, error) {
 
 			continue
 		}
-		r.config, err = RESTConfig(kubeconfig)
+		config, err := RESTConfig(kubeconfig)
+		if err != nil {
+			return nil, err
+		}
+		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return watchTransport{next: next, failed: &r.stale} })
+		r.config = config
 
-		return r.config, err
+		return r.config, nil
 	}
 
 	return nil, fmt.Errorf("no control plane gives access to Kubernetes: %w", errors.Join(errs...))
+}
+
+// renewTimeout bounds the question for a newer kubeconfig, of each control plane.
+const renewTimeout = 3 * time.Second
+
+// renew opens the API anew where it is reached at another endpoint than before. The caller holds the lock.
+func (r *Remote) renew(ctx context.Context) {
+	if r.config == nil || !r.stale.Swap(false) {
+		return
+	}
+	for _, m := range r.planes {
+		calling, cancel := context.WithTimeout(ctx, renewTimeout)
+		kubeconfig, err := r.client.Kubeconfig(calling, m.Address)
+		cancel()
+		if err != nil {
+			continue
+		}
+		if now, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig); err == nil && now.Host != r.config.Host {
+			r.config, r.kubernetes, r.objects, r.mapper = nil, nil, nil, nil
+		}
+
+		return
+	}
+}
+
+// watchTransport notes requests that nobody answered.
+type watchTransport struct {
+	next   http.RoundTripper
+	failed *atomic.Bool
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (t watchTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := t.next.RoundTrip(request)
+	if err != nil {
+		t.failed.Store(true)
+	}
+
+	return response, err
 }
 
 // Metrics returns the metrics of the API server behind the cluster's endpoint, in Prometheus's text format.

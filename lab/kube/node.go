@@ -60,6 +60,8 @@ type StaticPod struct {
 	Name string
 	// Image is the image with its tag, "registry.k8s.io/kube-apiserver:v1.35.0".
 	Image string
+	// Arguments are what the stack adds to the component's own; another pod has other ones.
+	Arguments string
 }
 
 // Node runs the kubelet of a node until ctx ends; it then returns nil and leaves the Node and its

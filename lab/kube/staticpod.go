@@ -105,7 +105,7 @@ func (k *kubelet) deleteMirror(ctx context.Context, pod *corev1.Pod) error {
 
 // mirrorPod returns what the API shows of a static pod, with the labels that Talos gives it.
 func (k *kubelet) mirrorPod(static StaticPod) *corev1.Pod {
-	sum := sha256.Sum256([]byte(k.spec.Name + "/" + static.Name + "/" + static.Image))
+	sum := sha256.Sum256([]byte(k.spec.Name + "/" + static.Name + "/" + static.Image + "/" + static.Arguments))
 	hash := hex.EncodeToString(sum[:16])
 	version := static.Image[strings.LastIndex(static.Image, ":")+1:]
 	priority := int32(2000000000)

@@ -105,6 +105,8 @@ type StaticPod struct {
 	Name string
 	// Image is the image with its tag.
 	Image string
+	// Arguments are what the stack adds to the component's own; another pod has other ones.
+	Arguments string
 }
 
 // Options configure a cluster's Kubernetes.

@@ -50,7 +50,7 @@ func (n *Node) useConfig(cfg config.Provider) {
 	n.Poke()
 }
 
-// TryConfig uses a configuration for a while and goes back.
+// TryConfig uses a configuration for a while, in real time as all that a program waits for, and goes back.
 func (n *Node) TryConfig(cfg config.Provider, timeout time.Duration) {
 	n.CancelTry()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -61,7 +61,11 @@ func (n *Node) TryConfig(cfg config.Provider, timeout time.Duration) {
 	n.useConfig(cfg)
 
 	go func() {
-		if n.VM.Clock.Sleep(ctx, timeout) == nil {
+		timer := time.NewTimer(timeout)
+		defer timer.Stop()
+		select {
+		case <-ctx.Done():
+		case <-timer.C:
 			n.useConfig(before)
 		}
 	}()
