@@ -26,6 +26,11 @@ type ObjectAccess interface {
 // ObjectID names an object: "apps/v1/DaemonSet/kube-system/cilium". The namespace may be empty.
 type ObjectID string
 
+// IDOf returns the ID of an object.
+func IDOf(o unstructured.Unstructured) ObjectID {
+	return ObjectID(strings.Join([]string{o.GetAPIVersion(), o.GetKind(), o.GetNamespace(), o.GetName()}, "/"))
+}
+
 // split returns the kind, the namespace and the name.
 func (id ObjectID) split() (kind schema.GroupVersionKind, namespace, name string, err error) {
 	parts := strings.Split(string(id), "/")

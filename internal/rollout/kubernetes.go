@@ -30,6 +30,8 @@ type KubernetesUpgrade struct {
 	Gate *Gate
 	// Snapshots are taken of etcd before; nil for none.
 	Snapshots *Snapshots
+	// Sync brings the objects that Talos creates at bootstrap in line with its manifests; nil for none.
+	Sync func(context.Context) error
 	// Metrics are an API server's, in Prometheus's text format; nil where nobody can ask.
 	Metrics func(context.Context) ([]byte, error)
 	// Poll bounds each wait for one component on one node, and each look at health.
@@ -45,7 +47,8 @@ type KubernetesUpgrade struct {
 var staticComponents = []cluster.Component{cluster.APIServer, cluster.ControllerManager, cluster.Scheduler}
 
 // Run upgrades in Talos's own order: it pulls every image first, then changes the API servers, the controller
-// managers, the schedulers, kube-proxy and the kubelets, node by node, control planes first. Each node waits
+// managers, the schedulers, kube-proxy and the kubelets, node by node, control planes first, and at last the objects
+// that Talos creates at bootstrap and never changes by itself. Each node waits
 // for its turn and a healthy cluster before, and must run the new version and be healthy after. What is right
 // already is skipped, so that an interrupted upgrade continues by running it again. Skipped minor versions,
 // downgrades to another minor version, and versions that Talos on a node does not support are refused before
@@ -99,8 +102,11 @@ func (u KubernetesUpgrade) run(ctx context.Context, wanted versions.Kubernetes) 
 			return err
 		}
 	}
+	if u.Sync == nil {
+		return nil
+	}
 
-	return nil
+	return u.Sync(ctx)
 }
 
 // idle reports whether there is nothing to keep running: no API server is ready, and none is on its way to

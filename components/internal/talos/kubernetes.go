@@ -4,15 +4,19 @@
 package talos
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/talos-proxmox/talos-proxmox/components/internal/hook"
 	"github.com/talos-proxmox/talos-proxmox/components/internal/stash"
+	"github.com/talos-proxmox/talos-proxmox/internal/kubeapply"
 	"github.com/talos-proxmox/talos-proxmox/internal/rollout"
+	"github.com/talos-proxmox/talos-proxmox/internal/talosapi"
 	"github.com/talos-proxmox/talos-proxmox/internal/versions"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
@@ -131,9 +135,10 @@ func upgradeKubernetes(b *Build, step hook.Step) error {
 
 	began := time.Now()
 	err = rollout.KubernetesUpgrade{
-		Access: remote, Cluster: cluster, Gate: b.Gate, Poll: pollOptions(b.Config.Lifecycle.UpgradeTimeout),
+		Access: remote, Cluster: cluster, Gate: b.Gate, Poll: pollOptions(b.Config.Lifecycle, b.Config.Lifecycle.UpgradeTimeout),
 		Report: b.reporting(step), Snapshots: snapshotsOf(b.Session, remote), Metrics: remote.Metrics,
 		Bootstrapped: b.wasBootstrapped, Force: b.Config.Lifecycle.Force,
+		Sync: func(ctx context.Context) error { return syncBootstrapManifests(ctx, b, remote, step) },
 	}.Run(b.Ctx.Context(), *b.Config.Kubernetes.Version)
 	if err != nil {
 		return err
@@ -141,6 +146,35 @@ func upgradeKubernetes(b *Build, step hook.Step) error {
 	for _, n := range b.Config.Nodes {
 		b.work.Did("Kubernetes "+*b.Config.Kubernetes.Version, n.Name, began, time.Now())
 	}
+
+	return nil
+}
+
+// syncBootstrapManifests applies what Talos creates at bootstrap, in the versions that it brings now. Talos leaves that
+// to its command for upgrades. Jobs ran once.
+func syncBootstrapManifests(ctx context.Context, b *Build, remote *talosapi.Remote, step hook.Step) error {
+	objects, err := remote.BootstrapManifests(ctx)
+	if err != nil {
+		return err
+	}
+	var apply []kubeapply.ManifestObject
+	for _, o := range objects {
+		object := unstructured.Unstructured{Object: o}
+		text, err := object.MarshalJSON()
+		if err != nil {
+			return fmt.Errorf("reading what Talos brings to Kubernetes: %w", err)
+		}
+		if object.GetKind() != "Job" {
+			apply = append(apply, kubeapply.ManifestObject{ID: kubeapply.IDOf(object), JSON: text})
+		}
+	}
+	err = kubeapply.Manifests{
+		Access: remote, Poll: pollOptions(b.Config.Lifecycle, b.Config.Lifecycle.UpgradeTimeout), Report: func(string) {},
+	}.Run(ctx, apply, nil)
+	if err != nil {
+		return fmt.Errorf("syncing the bootstrap manifests: %w", err)
+	}
+	step.Report(fmt.Sprintf("%d bootstrap manifests of Talos are applied", len(apply)))
 
 	return nil
 }

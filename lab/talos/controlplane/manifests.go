@@ -70,6 +70,24 @@ func bootstrapManifests(cfg config.Provider) ([]manifest, error) {
 	return out, nil
 }
 
+// BootstrapObjects returns what Talos itself brings and the configuration's inline manifests, by name.
+func BootstrapObjects(cfg config.Provider) (map[string][]*unstructured.Unstructured, error) {
+	all, err := bootstrapManifests(cfg)
+	if err != nil {
+		return nil, err
+	}
+	objects := map[string][]*unstructured.Unstructured{}
+	for i, m := range all {
+		list, err := m.objects()
+		if err != nil {
+			return nil, err
+		}
+		objects[fmt.Sprintf("%02d-%s", i, m.name)] = list
+	}
+
+	return objects, nil
+}
+
 // Where services of Kubernetes stand in the service network.
 const (
 	apiServerPlace = 1

@@ -64,6 +64,7 @@ func (n *Node) PublishState() {
 		*block.NewVolumeStatus(runtime.NamespaceName, "").Metadata(),
 		*block.NewSystemDisk(runtime.NamespaceName, "").Metadata(),
 		*k8s.NewStaticPodStatus(k8s.NamespaceName, "").Metadata(),
+		*k8s.NewManifest(k8s.ControlPlaneNamespaceName, "").Metadata(),
 		*runtime.NewDiagnostic(runtime.NamespaceName, "").Metadata(),
 		*v1alpha1.NewService("").Metadata(),
 		*network.NewAddressStatus(network.NamespaceName, "").Metadata(),

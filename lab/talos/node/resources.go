@@ -15,6 +15,7 @@ import (
 	"github.com/siderolabs/talos/pkg/machinery/resources/network"
 	"github.com/siderolabs/talos/pkg/machinery/resources/runtime"
 
+	"github.com/talos-proxmox/talos-proxmox/lab/talos/controlplane"
 	"github.com/talos-proxmox/talos-proxmox/lab/talos/machineconfig"
 )
 
@@ -41,6 +42,17 @@ func (n *Node) controlPlaneResources() []resource.Resource {
 	scheduler := k8s.NewSchedulerConfig(k8s.SchedulerConfigID)
 	scheduler.TypedSpec().Enabled, scheduler.TypedSpec().Image = true, cfg.K8sSchedulerConfig().Image()
 	out = append(out, api, manager, scheduler)
+	manifests, err := controlplane.BootstrapObjects(cfg)
+	if err != nil {
+		n.Console("rendering the bootstrap manifests", "error", err)
+	}
+	for id, objects := range manifests {
+		m := k8s.NewManifest(k8s.ControlPlaneNamespaceName, id)
+		for _, o := range objects {
+			m.TypedSpec().Items = append(m.TypedSpec().Items, k8s.SingleManifest{Object: o.Object})
+		}
+		out = append(out, m)
+	}
 
 	if !n.isServing() {
 		return out

@@ -100,7 +100,7 @@ func owners() map[resource.Type]string {
 		block.VolumeStatusType: "block.VolumeManagerController", cluster.IdentityType: "cluster.NodeIdentityController",
 		cluster.InfoType: "cluster.InfoController", cluster.MemberType: "cluster.MemberController",
 		config.MachineTypeType: "config.MachineTypeController", etcd.MemberType: "etcd.MemberController",
-		k8s.KubeletSpecType: "k8s.KubeletSpecController", k8s.NodeIPType: "k8s.NodeIPController",
+		k8s.ManifestType: "k8s.ManifestController", k8s.KubeletSpecType: "k8s.KubeletSpecController", k8s.NodeIPType: "k8s.NodeIPController",
 		k8s.NodenameType: "k8s.NodenameController", k8s.NodeStatusType: "k8s.NodeStatusController",
 		k8s.StaticPodType: "k8s.ControlPlaneStaticPodController", k8s.StaticPodStatusType: "k8s.KubeletStaticPodController",
 		network.AddressStatusType: "network.AddressStatusController", network.HostnameStatusType: "network.HostnameSpecController",
