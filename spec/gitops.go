@@ -33,6 +33,8 @@ type GitOps struct {
 	// has it; `up` ends with what Flux says when it cannot. Nothing waits when unset: an unreachable git
 	// host then does not hold up a run. Not for Argo CD.
 	Await *Duration `json:"await,omitempty"`
+	// InstallTimeout bounds the installation of the controller's chart, and the wait for one that is taken away.
+	InstallTimeout *Duration `json:"installTimeout,omitempty" default:"10m"`
 	// DayZero installs Argo CD through Talos at bootstrap; for Flux see Method.
 	DayZero *bool `json:"dayZero,omitempty" default:"false"`
 }

@@ -34,6 +34,11 @@ type Lifecycle struct {
 	// Force names nodes that may be given up although they do not answer: one that leaves is removed as it is,
 	// and a cluster all of whose control planes are named counts as lost.
 	Force []string `json:"force,omitempty"`
+	// CallTimeout bounds one call to one node; raise it where nodes are slow to answer.
+	CallTimeout *Duration `json:"callTimeout,omitempty" default:"15s"`
+	// RenewCertificates has the administrator's client certificates, of the kubeconfig and of the talosconfig,
+	// made anew: raise the number to do it (again). The earlier ones stay valid until they end.
+	RenewCertificates *int `json:"renewCertificates,omitempty" min:"0"`
 	// KubeconfigRenewal is how long before expiry client certificates are renewed.
 	KubeconfigRenewal *Duration `json:"kubeconfigRenewal,omitempty" default:"720h"`
 }

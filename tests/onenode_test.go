@@ -53,14 +53,28 @@ func TestOneNodeIsCaredFor(t *testing.T) {
 	assert.Equal(t, after.SerialNumber, one.certificate().SerialNumber, "one that lives long stays")
 	one.isSettled()
 
+	renewed := func(edits ...string) string {
+		return s.small(alone(append([]string{"readyTimeout: 4m", "readyTimeout: 4m\n    renewCertificates: 1"}, edits...)...)...)
+	}
+	earlier, err := os.ReadFile(one.talosconfig)
+	require.NoError(t, err)
+	one.edit(renewed())
+	one.kubeconfig, one.talosconfig = one.output("kubeconfig"), one.output("talosconfig")
+	assert.NotEqual(t, after.SerialNumber, one.certificate().SerialNumber, "made anew on request")
+	now, err := os.ReadFile(one.talosconfig)
+	require.NoError(t, err)
+	assert.NotEqual(t, string(earlier), string(now))
+	one.talosAnswers()
+	one.isSettled()
+
 	// An edit that reboots machines starts one that is off: there is nothing to wait for.
 	s.power(301, "stop", "stopped")
-	s.must("pulumi", "up", "--refresh", "--stack", "small", "--config-file", s.small(alone("memory: 2048", "memory: 3072")...),
+	s.must("pulumi", "up", "--refresh", "--stack", "small", "--config-file", renewed("memory: 2048", "memory: 3072"),
 		"--yes", "--skip-preview", "--non-interactive")
 	one.hasNodes("cp-1")
 
 	refused := s.try("pulumi", "preview", "--stack", "small", "--non-interactive", "--config-file",
-		s.small(alone("readyTimeout: 4m", "readyTimeout: 4m\n    replace: {cp-1: 1}")...))
+		renewed("readyTimeout: 4m", "readyTimeout: 4m\n    replace: {cp-1: 1}"))
 	assert.NotZero(t, refused.code)
 	assert.Contains(t, refused.all(), "cp-1 is the cluster's only control plane: with its machine goes all that the cluster holds")
 }

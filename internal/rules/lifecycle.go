@@ -28,6 +28,7 @@ func (r *rules) lifecycle() {
 	for name, d := range map[string]*spec.Duration{
 		"readyTimeout": c.ReadyTimeout, "applyTimeout": c.ApplyTimeout, "upgradeTimeout": c.UpgradeTimeout,
 		"drainTimeout": c.DrainTimeout, "kubeconfigRenewal": c.KubeconfigRenewal,
+		"callTimeout": c.CallTimeout,
 	} {
 		r.Positive("lifecycle."+name, d)
 	}

@@ -115,6 +115,8 @@ var keyCases = map[string]keyCase{
 	"lifecycle.skipKubernetesChecks": {shown: showInHooks("SkipKubernetesChecks")},
 	"lifecycle.upgradeTimeout":       {shown: showInHooks("UpgradeTimeout")},
 	"lifecycle.drainTimeout":         {shown: showInHooks("DrainTimeout")},
+	"lifecycle.callTimeout":          {shown: showInHooks("CallTimeout")},
+	"lifecycle.renewCertificates":    {value: "1"},
 	"lifecycle.drainPolicy":          {shown: showInHooks("DrainPolicy")},
 	"lifecycle.force":                {shown: showInHooks("Force")},
 	"lifecycle.snapshotDirectory":    {shown: showInHooks("SnapshotDirectory")},

@@ -173,7 +173,7 @@ func (b *builder) install(before []pulumi.Resource) ([]pulumi.Resource, error) {
 	if err != nil {
 		return nil, err
 	}
-	release, err := kube.RegisterRelease(b.ctx, b.name+"-release", gitops.Release(b.g), *b.g.Namespace, b.charts, b.g.Chart, b.values,
+	release, err := kube.RegisterRelease(b.ctx, b.name+"-release", gitops.Release(b.g), *b.g.Namespace, b.charts, b.g.Chart, b.values, time.Duration(*b.g.InstallTimeout),
 		append(b.after(before...), pulumi.ResourceHooks(hooks))...)
 	if err != nil {
 		return nil, err
@@ -188,9 +188,6 @@ func (b *builder) install(before []pulumi.Resource) ([]pulumi.Resource, error) {
 	}
 }
 
-// releaseTimeout bounds the wait for the Kubernetes API before a release is installed.
-const releaseTimeout = 5 * time.Minute
-
 // releaseHooks returns hooks for the release: what an earlier run has left of it goes before it is installed. The
 // state has no release then, and Helm would refuse the name for ever.
 func (b *builder) releaseHooks() (*pulumi.ResourceHookBinding, error) {
@@ -203,7 +200,7 @@ func (b *builder) releaseHooks() (*pulumi.ResourceHookBinding, error) {
 		}
 
 		return kubeapply.ForgetRelease(
-			b.ctx.Context(), kubeconfig, namespace, name, cluster.DefaultPollOptions(releaseTimeout), step.Report)
+			b.ctx.Context(), kubeconfig, namespace, name, cluster.DefaultPollOptions(time.Duration(*b.g.InstallTimeout)), step.Report)
 	})
 	if err != nil {
 		return nil, err

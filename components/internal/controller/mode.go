@@ -66,7 +66,7 @@ func RecordMode(
 				return err
 			}
 
-			return deleteInstance(step, text, was.Namespace)
+			return deleteInstance(step, text, was.Namespace, time.Duration(*g.InstallTimeout))
 		},
 	}, append(opts, start.After)...)
 	if err != nil {
@@ -77,18 +77,15 @@ func RecordMode(
 	return made, pulumi.ToSecret(kubeconfig).(pulumi.StringOutput), nil
 }
 
-// instanceTimeout bounds the wait for the operator to take its Flux away.
-const instanceTimeout = 5 * time.Minute
-
 // deleteInstance has the Flux operator take its Flux away while it still runs: it would leave an object
 // behind that nobody can delete any more.
-func deleteInstance(step hook.Step, kubeconfig, namespace string) error {
+func deleteInstance(step hook.Step, kubeconfig, namespace string, timeout time.Duration) error {
 	api, err := kubeapply.OpenObjects(kubeconfig)
 	if err != nil {
 		return err
 	}
 	path := "/apis/" + gitops.FluxInstanceVersion + "/namespaces/" + namespace + "/fluxinstances/" + gitops.FluxInstanceName
-	limit := cluster.DefaultPollOptions(instanceTimeout)
+	limit := cluster.DefaultPollOptions(timeout)
 	if err := kubeapply.DeleteAndWait(step.Ctx.Context(), api, path, limit, step.Report); err != nil {
 		return errors.Join(errors.New("taking the Flux operator's Flux away"), err)
 	}

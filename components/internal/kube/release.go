@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
@@ -22,10 +23,10 @@ type Release struct {
 	pulumi.CustomResourceState
 }
 
-// RegisterRelease installs a chart into a namespace that is there: from the cache, where there is one.
+// RegisterRelease installs a chart into a namespace that is there, within a time: from the cache, where there is one.
 func RegisterRelease(
 	ctx *pulumi.Context, resource, name, namespace string, charts manifests.Cache, chart spec.Chart, values map[string]any,
-	opts ...pulumi.ResourceOption,
+	limit time.Duration, opts ...pulumi.ResourceOption,
 ) (*Release, error) {
 	reference, repository := chartReference(chart)
 	if charts.Dir != "" {
@@ -41,7 +42,7 @@ func RegisterRelease(
 		"name":      pulumi.String(name),
 		"namespace": pulumi.String(namespace),
 		"values":    pulumi.ToMap(values),
-		"timeout":   pulumi.Int(releaseTimeout),
+		"timeout":   pulumi.Int(int(limit.Seconds())),
 	}
 	if chart.Version != nil {
 		args["version"] = pulumi.String(*chart.Version)
@@ -69,9 +70,6 @@ func RegisterRelease(
 
 	return r, nil
 }
-
-// releaseTimeout bounds the wait for what a release installs, in seconds.
-const releaseTimeout = 600
 
 // chartReference returns how Helm names the chart, and its repository where that is given apart.
 func chartReference(chart spec.Chart) (reference, repository string) {

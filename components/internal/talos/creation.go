@@ -70,7 +70,7 @@ func startOf(b *Build, kubeconfig pulumi.StringOutput, fetched, ready pulumi.Res
 				return err
 			}
 
-			return health.WaitSchedulable(b.Ctx.Context(), remote, b.Cluster, pollOptions(b.Config.Lifecycle.ReadyTimeout), step.Report)
+			return health.WaitSchedulable(b.Ctx.Context(), remote, b.Cluster, pollOptions(b.Config.Lifecycle, b.Config.Lifecycle.ReadyTimeout), step.Report)
 		},
 	}
 }
@@ -92,7 +92,7 @@ func bootstrap(b *Build, applies map[string]*machine.ConfigurationApply) (pulumi
 			defer reapplyLostConfigs(b.Session, step, []cluster.Member{first})()
 
 			err = rollout.Bootstrap{
-				Access: remote, Cluster: b.Cluster, Poll: pollOptions(b.Config.Lifecycle.ApplyTimeout), Report: b.reporting(step),
+				Access: remote, Cluster: b.Cluster, Poll: pollOptions(b.Config.Lifecycle, b.Config.Lifecycle.ApplyTimeout), Report: b.reporting(step),
 			}.Run(b.Ctx.Context(), first)
 			if err == nil {
 				b.bootstrapped.set()

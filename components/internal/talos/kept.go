@@ -90,7 +90,7 @@ func checkContractSupported(b *Build, was, now kubernetesState) error {
 	if err != nil {
 		return err
 	}
-	limit := pollOptions(b.Config.Lifecycle.ReadyTimeout)
+	limit := pollOptions(b.Config.Lifecycle, b.Config.Lifecycle.ReadyTimeout)
 	if err := rollout.CheckContractSupported(b.Ctx.Context(), remote, b.Cluster, to, limit.Call); err != nil {
 		return fmt.Errorf("talos.contract: %w", err)
 	}

@@ -30,8 +30,8 @@ func fetchKubeconfig(b *Build, joined []pulumi.Resource) (*cluster.Kubeconfig, e
 		// The provider fetches again only when the certificate is about to expire, not when the
 		// cluster has become another one.
 		pulumi.ReplaceOnChanges([]string{"clientConfiguration.caCertificate"}),
-		// Nor when the cluster is reached at another address, which the kubeconfig names.
-		pulumi.ReplacementTrigger(pulumi.String(b.Config.Endpoint())),
+		// Nor when the cluster is reached at another address, which the kubeconfig names, or on request.
+		pulumi.ReplacementTrigger(pulumi.String(kubeconfigToken(b.Config))),
 		pulumi.AdditionalSecretOutputs([]string{"clientConfiguration", "kubernetesClientConfiguration"}))
 	if err != nil {
 		return nil, fmt.Errorf("registering the kubeconfig of cluster %q: %w", b.Name, err)
@@ -53,6 +53,16 @@ func openKubeconfig(b *Build, k *cluster.Kubeconfig, ready pulumi.CustomResource
 	}).(pulumi.StringOutput)
 
 	return secretString(opened)
+}
+
+// kubeconfigToken returns a text that changes when another kubeconfig is due.
+func kubeconfigToken(cfg spec.Config) string {
+	token := cfg.Endpoint()
+	if times := spec.Value(cfg.Lifecycle.RenewCertificates); times > 0 {
+		token += fmt.Sprintf(" %d", times)
+	}
+
+	return token
 }
 
 // clientConfiguration returns the administrator's certificate for the provider's resources.

@@ -64,7 +64,7 @@ func registerManifests(
 
 // editObjects brings the cluster's objects in line, as soon as the Kubernetes API serves.
 func editObjects(b *Build, step hook.Step, objects *dayZeroObjects, urls []string, edit manifestEdit) error {
-	ctx, limit := b.Ctx.Context(), pollOptions(b.Config.Lifecycle.ReadyTimeout)
+	ctx, limit := b.Ctx.Context(), pollOptions(b.Config.Lifecycle, b.Config.Lifecycle.ReadyTimeout)
 	remote, err := b.APIs.open(ctx)
 	if err != nil {
 		return err

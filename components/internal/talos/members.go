@@ -48,7 +48,7 @@ func registerMembers(b *Build, before []pulumi.Resource) (*pulumi.Stash, error) 
 				return err
 			}
 			for _, hostname := range renamed {
-				if err := rollout.DeleteNode(b.Ctx.Context(), remote, hostname, pollOptions(b.Config.Lifecycle.ReadyTimeout), b.reporting(step)); err != nil {
+				if err := rollout.DeleteNode(b.Ctx.Context(), remote, hostname, pollOptions(b.Config.Lifecycle, b.Config.Lifecycle.ReadyTimeout), b.reporting(step)); err != nil {
 					return err
 				}
 			}

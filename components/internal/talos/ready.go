@@ -103,7 +103,7 @@ func waitReady(s *Session, step hook.Step, was readyState) error {
 	defer reapplyLostConfigs(s, step, unseen(s.Cluster.Members, was))()
 	step.Within(time.Duration(*s.Config.Lifecycle.ReadyTimeout))
 	err = rollout.HealthChecker{
-		Access: remote, Cluster: s.Cluster, Poll: pollOptions(s.Config.Lifecycle.ReadyTimeout), Report: s.reporting(step),
+		Access: remote, Cluster: s.Cluster, Poll: pollOptions(s.Config.Lifecycle, s.Config.Lifecycle.ReadyTimeout), Report: s.reporting(step),
 	}.Ready(s.Ctx.Context())
 	if err != nil {
 		return fmt.Errorf("%w\n  %s", err, howToReach(s.Config))

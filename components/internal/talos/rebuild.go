@@ -78,7 +78,7 @@ func retire(
 	s *Session, step hook.Step, access cluster.Access, cluster cluster.Cluster, leaving []cluster.Member,
 ) error {
 	l := s.Config.Lifecycle
-	limit := pollOptions(l.ReadyTimeout)
+	limit := pollOptions(l, l.ReadyTimeout)
 	// Each member drains, leaves and is looked after; any of the three may take as long as is allowed.
 	steps := 3 * (len(cluster.Members) + len(leaving))
 	working, cancel := context.WithTimeout(s.Ctx.Context(), time.Duration(steps)*limit.Timeout)

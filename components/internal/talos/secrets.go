@@ -6,7 +6,6 @@ package talos
 import (
 	"cmp"
 	"fmt"
-	"time"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	"github.com/pulumiverse/pulumi-talos/sdk/go/talos/machine"
@@ -63,15 +62,19 @@ func generateSecrets(s *Session, opts ...pulumi.ResourceOption) (*Secrets, error
 		return nil, fmt.Errorf("registering the secrets of cluster %q: %w", s.Name, err)
 	}
 	client := pulumi.ToSecret(r.ClientConfiguration).(machine.ClientConfigurationOutput)
-
-	return &Secrets{
+	made := &Secrets{
 		Resource: r,
 		Bundle: pulumi.ToSecret(r.MachineSecrets.ApplyT(func(m machine.MachineSecrets) (*secrets.Bundle, error) {
 			return secretsOf(m).Bundle()
 		})),
 		CA: client.CaCertificate(), Certificate: client.ClientCertificate(), Key: client.ClientKey(),
 		Contract: pinnedContract(s.Config, r.TalosVersion),
-	}, nil
+	}
+	if spec.Value(s.Config.Lifecycle.RenewCertificates) == 0 {
+		return made, nil // the provider renews its own in the last month
+	}
+
+	return made, issueCertificate(s, made, opts...)
 }
 
 // firstContract returns what a cluster that is made now is pinned to: as told, else the version's own.
@@ -113,12 +116,7 @@ func secretsOf(s machine.MachineSecrets) talossecrets.Secrets {
 	}
 }
 
-// adoptedCertificateLifetime is that of Talos's certificate authority: the certificate is made once and kept
-// in the state.
-const adoptedCertificateLifetime = 10 * 365 * 24 * time.Hour
-
-// adoptSecrets takes the secrets of an existing cluster, in the form of "talosctl gen secrets", and makes an
-// administrator's certificate from them once.
+// adoptSecrets takes the secrets of an existing cluster, in the form of "talosctl gen secrets".
 func adoptSecrets(s *Session, opts ...pulumi.ResourceOption) (*Secrets, error) {
 	parsed, err := talossecrets.Parse(s.Config.Cluster.SecretsBundle.Reveal())
 	if err != nil {
@@ -128,26 +126,19 @@ func adoptSecrets(s *Session, opts ...pulumi.ResourceOption) (*Secrets, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cluster %q: cluster.secretsBundle: %w", s.Name, err)
 	}
-	client, err := talossecrets.NewClientConfiguration(bundle, time.Now(), adoptedCertificateLifetime)
-	if err != nil {
-		return nil, fmt.Errorf("cluster %q: cluster.secretsBundle: %w", s.Name, err)
-	}
 	stored, err := stash.Persist(s.Ctx, s.Name+"-client", pulumi.StringMap{
-		"certificate": pulumi.String(client.ClientCertificate),
-		"key":         pulumi.String(client.ClientKey),
-		"contract":    pulumi.String(firstContract(s.Config)),
+		"contract": pulumi.String(firstContract(s.Config)),
 	}, opts...)
 	if err != nil {
 		return nil, err
 	}
-
-	return &Secrets{
-		Resource:    stored.Resource,
-		Bundle:      pulumi.ToSecret(stored.Value("key").ApplyT(func(string) *secrets.Bundle { return bundle })),
-		CA:          secretString(pulumi.String(client.CaCertificate).ToStringOutput()),
-		Certificate: stored.Value("certificate"), Key: stored.Value("key"),
+	made := &Secrets{
+		Resource: stored.Resource,
+		Bundle:   pulumi.ToSecret(stored.Value("contract").ApplyT(func(string) *secrets.Bundle { return bundle })),
 		Contract: pinnedContract(s.Config, stored.Public("contract")),
-	}, nil
+	}
+
+	return made, issueCertificate(s, made, opts...)
 }
 
 // talosconfig returns the administrator's talosconfig. It also tells the hooks how to reach the nodes.

@@ -95,9 +95,12 @@ func (s *Session) Serves(ctx context.Context, address string) bool {
 // adopted reports whether the cluster was made elsewhere.
 func (s *Session) adopted() bool { return *s.Config.Cluster.Adopted }
 
-// pollOptions returns how long a step waits and how often it asks.
-func pollOptions(limit *spec.Duration) cluster.PollOptions {
-	return cluster.DefaultPollOptions(time.Duration(*limit))
+// pollOptions returns how long a step waits, and how often and how long at a time it asks.
+func pollOptions(l spec.Lifecycle, limit *spec.Duration) cluster.PollOptions {
+	opts := cluster.DefaultPollOptions(time.Duration(*limit))
+	opts.Call = time.Duration(*l.CallTimeout)
+
+	return opts
 }
 
 // clusterOf returns what operations need to know about the cluster.
@@ -156,7 +159,7 @@ func snapshotsOf(s *Session, access cluster.Access) *rollout.Snapshots {
 	s.snapshots.once.Do(func() {
 		s.snapshots.of = &rollout.Snapshots{
 			Access: access, Cluster: s.Cluster, Directory: *l.SnapshotDirectory,
-			Keep: *l.SnapshotsKept, Poll: pollOptions(l.UpgradeTimeout),
+			Keep: *l.SnapshotsKept, Poll: pollOptions(l, l.UpgradeTimeout),
 		}
 	})
 

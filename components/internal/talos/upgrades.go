@@ -95,7 +95,7 @@ func registerUpgrade(
 
 		err = rollout.Upgrade{
 			Access: remote, Cluster: b.Cluster, Gate: b.Gate, Drain: drainOf(b.Config.Lifecycle),
-			Poll: pollOptions(b.Config.Lifecycle.UpgradeTimeout), Report: b.reporting(step),
+			Poll: pollOptions(b.Config.Lifecycle, b.Config.Lifecycle.UpgradeTimeout), Report: b.reporting(step),
 			Snapshots: snapshotsOf(b.Session, remote),
 		}.Run(b.Ctx.Context(), memberOf(n), image)
 		if err == nil {

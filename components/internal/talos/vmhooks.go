@@ -180,7 +180,7 @@ func (s *Session) checker(step hook.Step) (rollout.HealthChecker, error) {
 	cluster.Leaving, cluster.Joining = true, true
 
 	return rollout.HealthChecker{
-		Access: remote, Cluster: cluster, Report: s.reporting(step), Poll: pollOptions(s.Config.Lifecycle.ReadyTimeout),
+		Access: remote, Cluster: cluster, Report: s.reporting(step), Poll: pollOptions(s.Config.Lifecycle, s.Config.Lifecycle.ReadyTimeout),
 		Bootstrapped: s.wasBootstrapped, Force: s.Config.Lifecycle.Force,
 	}, nil
 }
