@@ -78,8 +78,9 @@ func (g *generator) answer(flags ...string) []Step {
 		}
 	case 3, 4:
 		// Looks at a part first: it may fail, and must do no harm.
-		part := g.pick([]string{"-vm", "", "-version"})
-		flag := g.pick([]string{"--target=**::small-", "--exclude=**::small-"}) + g.pick(append(g.model.Nodes, "members", "machines")) + part
+		node := g.pick(g.model.Nodes)
+		flag := g.pick([]string{"--target=**::small-", "--exclude=**::small-"}) +
+			g.pick([]string{node + "-vm", node + "-version", "members", "machines", "kubernetes"})
 
 		return []Step{{Verb: Run, Args: []string{"up", flag}}, {Verb: Run, Args: append([]string{"up"}, flags...)}}
 	}

@@ -117,8 +117,7 @@ func (m Model) StackFile() string {
   talos-proxmox:proxmox:
     endpoint: https://alpha.example.com:8006
     hosts: {alpha: {datastore: local-lvm}, charlie: {datastore: local-lvm}}
-  talos-proxmox:images:
-    default: {datastore: nas, datastoreHost: alpha}
+  talos-proxmox:image: {datastore: nas, datastoreHost: alpha}
   talos-proxmox:cluster:
     name: small
     vip: 10.30.0.200
@@ -128,6 +127,7 @@ func (m Model) StackFile() string {
 	fmt.Fprintf(&b, "  talos-proxmox:talos: {version: %s}\n", m.Talos)
 	fmt.Fprintf(&b, `  talos-proxmox:defaults:
     all:
+      allowSharedHost: true
       cpu: 2
       memory: %d
       labels: {chaos: "%s"}
@@ -139,9 +139,7 @@ func (m Model) StackFile() string {
     upgradeTimeout: 2m
     drainTimeout: 30s
 `, m.Memory, m.Label)
-	if m.GitOps {
-		b.WriteString("  talos-proxmox:gitops: {provider: flux, git: {url: https://gitea.example.com/lab/chaos.git, path: clusters/small}}\n")
-	}
+
 	if len(m.Replace) > 0 {
 		var entries []string
 		for _, node := range slices.Sorted(maps.Keys(m.Replace)) {
@@ -162,6 +160,9 @@ func (m Model) StackFile() string {
 		}
 		fmt.Fprintf(&b, "    %s: {role: %s, host: %s, vmId: %d, networks: {lan: {address: %s}}}\n",
 			node, role, m.host(node), VMID(node), Address(node))
+	}
+	if m.GitOps {
+		b.WriteString("  talos-proxmox:gitops: {provider: flux, chart: {version: 2.18.2}, git: {url: https://gitea.example.com/lab/chaos.git, path: clusters/small}}\n")
 	}
 
 	return b.String()

@@ -32,6 +32,7 @@ type Runner struct {
 	model Model
 	file  string
 	hand  *proxmox
+	came  bool // a command succeeded
 }
 
 // result is how a command ended.
@@ -54,6 +55,9 @@ func (r *Runner) Run(ctx context.Context, script Script) ([]string, error) {
 		return nil, fmt.Errorf("making the stack: %s", made.text())
 	}
 	problems, err := r.command(ctx, Step{Verb: Run, Args: []string{"up"}})
+	if err == nil && len(problems) == 0 && !r.came {
+		return nil, errors.New("the first up failed, so that there is nothing to judge")
+	}
 	for i := 0; err == nil && len(problems) == 0 && i < len(script.Steps); i++ {
 		problems, err = r.step(ctx, script.Steps[i])
 		for at := range problems {
@@ -89,7 +93,7 @@ func (r *Runner) prepare(script Script) error {
 			return err
 		}
 	}
-	r.model, r.file, r.hand = NewModel(script.Nodes), filepath.Join(project, "chaos.yaml"), nil
+	r.model, r.file, r.hand, r.came = NewModel(script.Nodes), filepath.Join(project, "chaos.yaml"), nil, false
 
 	return r.write()
 }
@@ -140,11 +144,16 @@ func (r *Runner) command(ctx context.Context, step Step) ([]string, error) {
 	o.From = time.Now()
 	ended := r.pulumi(ctx, args...)
 	o.To, o.Exit = time.Now(), ended.exit
+	r.came = r.came || o.Exit == 0
 	o.Killed = strings.Contains(ended.stderr, "lab: the command is killed ")
 	o.Changed = changed(ended.stdout)
 	r.Log("%s: exit code %d after %s%s", step, o.Exit, o.To.Sub(o.From).Round(100*time.Millisecond), firstError(ended))
 	if o.Killed {
 		r.pulumi(ctx, "cancel", "--stack", stackName, "--yes") // there may be no lock
+	}
+	if strings.Contains(ended.text(), "snapshot integrity") {
+		// The engine writes such a state where it leaves out what others belong to.
+		r.pulumi(ctx, "state", "repair", "--stack", stackName, "--yes")
 	}
 	if step.Value("kill") != "" {
 		if err := r.mustLab(ctx, "fault", "clear"); err != nil { // it may not have come to that operation
@@ -192,9 +201,12 @@ func (r *Runner) heal(ctx context.Context) ([]string, error) {
 	if err := r.mustLab(ctx, "fault", "clear"); err != nil {
 		return nil, err
 	}
-	up := Step{Verb: Run, Args: []string{"up", "--refresh"}}
+	up := Step{Verb: Run, Args: []string{"up"}}
 	var last result
 	for range 2 {
+		// Of what is in Kubernetes nothing can be read while its API is away.
+		r.pulumi(ctx, "refresh", "--target=**$proxmoxve:VM/**", "--stack", stackName, "--config-file", r.file,
+			"--yes", "--skip-preview", "--non-interactive")
 		problems, err := r.command(ctx, up)
 		if err != nil || len(problems) > 0 {
 			return problems, err
