@@ -91,6 +91,7 @@ var dayCases = map[string]keyCase{
 	"gitops.git.auth.register.url":             {value: "https://api.example.com/v1", given: registered},
 	"gitops.git.auth.register.token":           {without: "other-secret", given: registered},
 	"gitops.await":                             {given: flux},
+	"gitops.installTimeout":                    {given: flux},
 	"gitops.destinationNamespace":              {given: flux},
 	"gitops.sops.ageKey":                       {value: "'@AGE'", given: flux + "\n---\ngitops:\n  sops: {}"},
 	"gitops.sops.secretName":                   {given: flux},
