@@ -102,7 +102,7 @@ func TestABadConfigurationReachesOneNode(t *testing.T) {
 	c := s.up("small", s.small())
 
 	started := time.Now()
-	c.refuses(s.small("version: v1.35.0", "version: v1.35.0\n    apiServer: {extraArgs: {event-ttl: never}}", "readyTimeout: 4m", "readyTimeout: 20s"),
+	c.refuses(s.small("version: v1.35.0", "version: v1.35.0\n    apiServer: {extraArgs: {tls-min-version: VersionTLS99}}", "readyTimeout: 4m", "readyTimeout: 20s"),
 		"cp-1 tries its configuration", "it does not stay healthy with its new configuration", "and no other node was changed")
 	var tried []string
 	for _, e := range s.trace(started).of("talos.apply") {

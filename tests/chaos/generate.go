@@ -149,7 +149,7 @@ func (g *generator) hurt() []Step {
 	way := g.pick(ways)
 	switch way {
 	case "forget":
-		name := "small-" + g.pick([]string{"ready", "edit", "kubernetes-edit", "members", node, node + "-version"})
+		name := "small-" + g.pick([]string{"ready", "edit", "kubernetes-edit", "members", node + "-version"})
 
 		return []Step{{Verb: Hand, Args: []string{way, name}}}
 	case "wipe":

@@ -47,8 +47,9 @@ func registerMembers(b *Build, before []pulumi.Resource) (*pulumi.Stash, error) 
 			if err != nil {
 				return err
 			}
+			limit := pollOptions(b.Config.Lifecycle, b.Config.Lifecycle.ReadyTimeout)
 			for _, hostname := range renamed {
-				if err := rollout.DeleteNode(b.Ctx.Context(), remote, hostname, pollOptions(b.Config.Lifecycle, b.Config.Lifecycle.ReadyTimeout), b.reporting(step)); err != nil {
+				if err := rollout.DeleteNode(b.Ctx.Context(), remote, hostname, limit, b.reporting(step)); err != nil {
 					return err
 				}
 			}
