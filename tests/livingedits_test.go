@@ -94,29 +94,6 @@ holderIdentity: "stack talos-proxmox/small on elsewhere, process 1 (other/abc)",
 	assert.Contains(t, none.all(), "NotFound", "it is given back")
 }
 
-// TestABadConfigurationReachesOneNode gives a flag of the API servers a value that they do not start with. The first control plane
-// tries it and takes it back; no other node gets it.
-func TestABadConfigurationReachesOneNode(t *testing.T) {
-	t.Parallel()
-	s := newSite(t)
-	c := s.up("small", s.small())
-
-	started := time.Now()
-	c.refuses(s.small("version: v1.35.0", "version: v1.35.0\n    apiServer: {extraArgs: {tls-min-version: VersionTLS99}}", "readyTimeout: 4m", "readyTimeout: 20s"),
-		"cp-1 tries its configuration", "it does not stay healthy with its new configuration", "and no other node was changed")
-	var tried []string
-	for _, e := range s.trace(started).of("talos.apply") {
-		if e.Attrs["dryRun"] == "false" {
-			tried = append(tried, e.Object+" "+e.Attrs["mode"])
-		}
-	}
-	assert.Equal(t, []string{"node/10.30.0.1 TRY"}, tried)
-	c.edit(s.small())
-	c.hasNodes("cp-1", "cp-2", "cp-3")
-	assert.True(t, s.status().Clusters[0].Healthy)
-	c.isSettled()
-}
-
 // TestGitOpsSurvivesARefresh stops the cluster and refreshes: what is in Kubernetes stays in the state. A refresh of the
 // VMs alone lets the next up start them, and nothing else is to be done.
 func TestGitOpsSurvivesARefresh(t *testing.T) {
