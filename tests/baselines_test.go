@@ -62,7 +62,7 @@ func (s *site) unpack(baseline string) string {
 
 	packed, err := os.Open(filepath.Join("testdata", "baselines", baseline+".json.gz"))
 	require.NoError(s.t, err)
-	defer packed.Close()
+	defer func() { _ = packed.Close() }()
 	reader, err := gzip.NewReader(packed)
 	require.NoError(s.t, err)
 	state, err := io.ReadAll(reader)

@@ -8,7 +8,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"net/netip"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/versions"
 	"github.com/talos-proxmox/talos-proxmox/spec"
@@ -165,7 +164,7 @@ func (in Input) ciliumValues(settings spec.Cilium) (object, error) {
 func (in Input) families(values object) {
 	four, six := false, false
 	for _, text := range in.Config.Cluster.PodSubnets {
-		if p, err := netip.ParsePrefix(text); err == nil {
+		if p, err := spec.ParseNetwork(text); err == nil {
 			four, six = four || p.Addr().Is4(), six || p.Addr().Is6()
 		}
 	}

@@ -112,7 +112,7 @@ func (n *narrator) read(t *testing.T) {
 		t.Skipf("skipped: plugin kubernetes %s is not installed, and nobody has recorded it yet", pinned()[n.plugin])
 	}
 	require.NoError(t, err, "what plugin %s does is not recorded", n.plugin)
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	unpacked, err := gzip.NewReader(f)
 	require.NoError(t, err)
 	require.NoError(t, json.NewDecoder(unpacked).Decode(&n.kept))

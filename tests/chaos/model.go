@@ -162,7 +162,8 @@ func (m Model) StackFile() string {
 			node, role, m.host(node), VMID(node), Address(node))
 	}
 	if m.GitOps {
-		b.WriteString("  talos-proxmox:gitops: {provider: flux, chart: {version: 2.18.2}, git: {url: https://gitea.example.com/lab/chaos.git, path: clusters/small}}\n")
+		b.WriteString("  talos-proxmox:gitops: {provider: flux, chart: {version: 2.18.2}, " +
+			"git: {url: https://gitea.example.com/lab/chaos.git, path: clusters/small}}\n")
 	}
 
 	return b.String()

@@ -120,7 +120,9 @@ func Of(resources []Resource, cluster, first string, t Times) Plan {
 	e := &engine{site: s, cluster: cluster, ends: map[string]time.Duration{}, why: map[string]string{}}
 	e.run(resources)
 
-	return Plan{Took: e.last(), Chain: s.chain(slices.ContainsFunc(resources, func(r Resource) bool { return strings.Contains(r.Type, "Release") })), Steps: e.way()}
+	hasRelease := slices.ContainsFunc(resources, func(r Resource) bool { return strings.Contains(r.Type, "Release") })
+
+	return Plan{Took: e.last(), Chain: s.chain(hasRelease), Steps: e.way()}
 }
 
 // chain returns the longest chain of necessary steps, the installation of a chart among them where there is one.

@@ -173,7 +173,8 @@ func (b *builder) install(before []pulumi.Resource) ([]pulumi.Resource, error) {
 	if err != nil {
 		return nil, err
 	}
-	release, err := kube.RegisterRelease(b.ctx, b.name+"-release", gitops.Release(b.g), *b.g.Namespace, b.charts, b.g.Chart, b.values, time.Duration(*b.g.InstallTimeout),
+	release, err := kube.RegisterRelease(b.ctx, b.name+"-release", gitops.Release(b.g), *b.g.Namespace, b.charts, b.g.Chart, b.values,
+		time.Duration(*b.g.InstallTimeout),
 		append(b.after(before...), pulumi.ResourceHooks(hooks))...)
 	if err != nil {
 		return nil, err

@@ -4,10 +4,10 @@
 package addons
 
 import (
-	"net/netip"
 	"strings"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/rules/scope"
+	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
 // corefile checks that CoreDNS can read its configuration, listens where the cluster's DNS service leads, and does not ask itself.
@@ -43,7 +43,7 @@ func (r *rules) corefile(at, text string) {
 // forwards checks that queries are not sent back to the cluster's own DNS.
 func (r *rules) forwards(at string, to []string) {
 	for _, server := range to {
-		a, err := netip.ParseAddr(strings.TrimPrefix(server, "dns://"))
+		a, err := spec.ParseAddr(strings.TrimPrefix(server, "dns://"))
 		if err != nil {
 			continue
 		}

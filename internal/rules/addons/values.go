@@ -112,7 +112,7 @@ func (r *rules) apiServerNeeds() []need {
 			if slices.Contains(local, host) {
 				return *prism.Enabled
 			}
-			_, err := netip.ParseAddr(host)
+			_, err := spec.ParseAddr(host)
 
 			return err != nil || own[host] || r.outsideNodes(host)
 		}, "no API server answers there: remove it, and Cilium asks KubePrism or cluster.endpoint"},
@@ -124,7 +124,7 @@ func (r *rules) apiServerNeeds() []need {
 
 // outsideNodes reports whether an address may be a load balancer's: it is in no network of the nodes, or it is the endpoint.
 func (r *rules) outsideNodes(host string) bool {
-	a, err := netip.ParseAddr(host)
+	a, err := spec.ParseAddr(host)
 	if err != nil || strings.Contains(r.Config.Endpoint(), host) {
 		return true
 	}
@@ -144,7 +144,7 @@ func (r *rules) endpointPort(port string) bool {
 // holdsPods returns a test of networks: each of a family must hold the pods' of that family.
 func (r *rules) holdsPods(four bool) func(any) bool {
 	return func(v any) bool {
-		p, err := netip.ParsePrefix(fmt.Sprint(v))
+		p, err := spec.ParseNetwork(fmt.Sprint(v))
 		if err != nil || p.Addr().Is4() != four || r.Wrong("cluster.podSubnets") {
 			return err != nil
 		}

@@ -43,7 +43,7 @@ func (r *rules) cluster() {
 
 // names checks the names and addresses that nodes and certificates carry.
 func (r *rules) names(c spec.Cluster) {
-	if _, err := netip.ParseAddr(*c.DNSDomain); err == nil || !scope.DomainForm.MatchString(*c.DNSDomain) {
+	if _, err := spec.ParseAddr(*c.DNSDomain); err == nil || !scope.DomainForm.MatchString(*c.DNSDomain) {
 		r.Addf("cluster.dnsDomain", "%q is not a domain such as cluster.local", *c.DNSDomain)
 	}
 	r.Addresses("cluster.nameservers", c.Nameservers)

@@ -65,7 +65,7 @@ func (r *rules) machinesOnly(path string, texts []string) {
 		r.Addf(path, "is empty: write a network such as 10.244.0.0/16, or remove it")
 	}
 	for i, text := range texts {
-		p, err := netip.ParsePrefix(text)
+		p, err := spec.ParseNetwork(text)
 		if a := p.Addr(); err == nil && (a.IsLoopback() || a.IsMulticast() || a.IsLinkLocalUnicast() || reserved.Contains(a) || thisNetwork.Contains(a)) {
 			r.Addf(check.Index(path, i), "%s holds addresses that no pod or service can have: "+
 				"use a private network such as 10.244.0.0/16 or fd00:10:244::/56", p)

@@ -5,11 +5,11 @@ package networks
 
 import (
 	"fmt"
-	"net/netip"
 	"strings"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
 	"github.com/talos-proxmox/talos-proxmox/internal/rules/scope"
+	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
 // claims hold values that only one holder may have, in the whole cluster and across hosts.
@@ -75,7 +75,7 @@ func (r *rules) gatewaysFree(holder map[string]string) {
 					continue
 				}
 				at := check.Key(scope.NodePath(n)+".networks", d.Name)
-				if address, err := netip.ParseAddr(*g); err == nil && likelyGateway(d.Network, address) {
+				if address, err := spec.ParseAddr(*g); err == nil && likelyGateway(d.Network, address) {
 					r.addressOfGateway(node, address)
 				} else if other, _ := r.Config.Node(node); node != n.Name && !hasGateway(other, *g) {
 					r.Addf(at+field, "%s is the address of node %s: a gateway must be another machine", *g, node)

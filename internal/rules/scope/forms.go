@@ -74,7 +74,7 @@ func WebURL(text string, schemes ...string) (*url.URL, bool) {
 	if err != nil || u.Hostname() == "" || strings.ContainsAny(text, " \t\n") {
 		return nil, false
 	}
-	if _, err := netip.ParseAddr(u.Hostname()); err != nil && numeric(u.Hostname()) {
+	if _, err := spec.ParseAddr(u.Hostname()); err != nil && numeric(u.Hostname()) {
 		return nil, false
 	}
 	for _, s := range schemes {

@@ -4,13 +4,13 @@
 package talos
 
 import (
-	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
 	"github.com/talos-proxmox/talos-proxmox/internal/rules/scope"
+	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
 // nodePorts are the ports that services may ask for on every node, where no flag says otherwise.
@@ -115,10 +115,10 @@ func (r *rules) apiServerFlags() {
 			}
 		}
 	}
-	if bind, err := netip.ParseAddr(flags["bind-address"]); err == nil && bind.IsLoopback() {
+	if bind, err := spec.ParseAddr(flags["bind-address"]); err == nil && bind.IsLoopback() {
 		r.Addf(check.Key(at, "bind-address"), "is %s, at which no node reaches the API server: remove it", bind)
 	}
-	if address, err := netip.ParseAddr(flags["advertise-address"]); err == nil {
+	if address, err := spec.ParseAddr(flags["advertise-address"]); err == nil {
 		r.Addf(check.Key(at, "advertise-address"), "is %s for every control plane, and each has its own address: remove it", address)
 	}
 	oidc := r.Config.Kubernetes.APIServer.OIDC

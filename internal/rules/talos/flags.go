@@ -6,7 +6,6 @@ package talos
 import (
 	_ "embed"
 	"fmt"
-	"net/netip"
 	"regexp"
 	"slices"
 	"strconv"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
 // flagList has the flags of every program, with the kind of value each takes: those that any of the releases has which a stack may
@@ -85,7 +85,7 @@ func flagValue(program, flag, value string) string {
 			return fmt.Sprintf(`is %q, and the flag takes a duration such as "30s" or "1h"`, value)
 		}
 	case "address":
-		if _, err := netip.ParseAddr(value); err != nil {
+		if _, err := spec.ParseAddr(value); err != nil {
 			return fmt.Sprintf("is %q, and the flag takes an IP address", value)
 		}
 	}

@@ -63,6 +63,15 @@ func (r *rules) gpu(at string, n spec.NamedNode) {
 			r.Addf(at+".identities", "lack %s: say what every device is, or nothing of any", device)
 		}
 	}
+	r.gpuIdentities(at, g)
+	if *g.PCIe && *n.Machine != "q35" {
+		r.Addf(at+".pcie", "needs machine q35, and machine is %s: change one of them", *n.Machine)
+	}
+	r.gpuBundle(at, n, g)
+}
+
+// gpuIdentities checks what is said of the devices that an API token may pass through.
+func (r *rules) gpuIdentities(at string, g spec.GPU) {
 	for _, device := range scope.SortedKeys(g.Identities) {
 		path, identity := check.Key(at+".identities", device), g.Identities[device]
 		if !slices.Contains(g.Devices, device) {
@@ -75,10 +84,6 @@ func (r *rules) gpu(at string, n spec.NamedNode) {
 			r.Addf(path+".subsystemId", "%q is no vendor:device such as 10de:16a1", *identity.SubsystemID)
 		}
 	}
-	if *g.PCIe && *n.Machine != "q35" {
-		r.Addf(at+".pcie", "needs machine q35, and machine is %s: change one of them", *n.Machine)
-	}
-	r.gpuBundle(at, n, g)
 }
 
 func hasKey[V any](m map[string]V, key string) bool {

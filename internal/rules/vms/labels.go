@@ -21,6 +21,12 @@ const (
 
 // labels checks labels and taints against what else says the same, and against what Kubernetes lets a node say of itself.
 func (r *rules) labels(at string, n spec.NamedNode) {
+	r.nodeLabels(at, n)
+	r.nodeTaints(at, n)
+}
+
+// nodeLabels checks a node's labels.
+func (r *rules) nodeLabels(at string, n spec.NamedNode) {
 	for _, key := range scope.SortedKeys(n.Labels) {
 		path, value := check.Key(at+".labels", key), n.Labels[key]
 		switch {
@@ -39,6 +45,10 @@ func (r *rules) labels(at string, n spec.NamedNode) {
 			r.Addf(path, "is a label that Kubernetes keeps from workers: use a label of your own domain")
 		}
 	}
+}
+
+// nodeTaints checks a node's taints.
+func (r *rules) nodeTaints(at string, n spec.NamedNode) {
 	if _, ok := n.Taints[controlPlane]; ok && !n.IsControlPlane() {
 		r.Addf(check.Key(at+".taints", controlPlane), "is the taint of control planes, and the node is a worker: remove it")
 	}

@@ -65,7 +65,7 @@ type disk struct {
 }
 
 // disksOf returns the disks of a node's VM, small ones for UEFI, TPM and cloud-init among them.
-func disksOf(c spec.Config, n spec.NamedNode) []disk {
+func disksOf(n spec.NamedNode) []disk {
 	at := "nodes." + n.Name
 	all := []disk{{at + ".osDisk", spec.Value(n.OSDisk.Datastore), int(spec.Value(n.OSDisk.Size))}}
 	for _, d := range n.DataDisks() {
@@ -141,7 +141,7 @@ func (e *examiner) storageOf(host string, stores map[string]store) {
 			continue
 		}
 		check("nodes."+n.Name+".image", imageDatastore(e.Config, n), "iso")
-		for _, d := range disksOf(e.Config, n) {
+		for _, d := range disksOf(n) {
 			check(d.setting, d.datastore, "images")
 			if !e.exists(n) {
 				wanted[d.datastore] += int64(d.gib) * gib

@@ -53,7 +53,7 @@ func (n *needed) add(path, why string, names ...string) {
 
 // node adds what one node needs.
 func (n *needed) node(c spec.Config, node spec.NamedNode, version int) {
-	for _, d := range disksOf(c, node) {
+	for _, d := range disksOf(node) {
 		n.add("/storage/"+d.datastore, "disks", "Datastore.AllocateSpace", "Datastore.Audit")
 	}
 	n.add("/storage/"+imageDatastore(c, node), "boot images", "Datastore.Allocate", "Datastore.AllocateTemplate", "Datastore.Audit")
