@@ -6,6 +6,7 @@ package rollout_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -158,6 +159,9 @@ func TestLookLeavesOutThoseThatJoinLater(t *testing.T) {
 	forget(2)
 	c.Nodes[clustertest.Address(3)].Blank = true
 	require.Error(t, looking(c, d).Before(d.Members[0])(t.Context(), down()), "of two members none can be spared")
+	stays := d
+	stays.Members = slices.DeleteFunc(slices.Clone(d.Members), func(m cluster.Member) bool { return m.Name == d.Members[1].Name })
+	require.Error(t, looking(c, stays).Before(d.Members[1])(t.Context(), down()), "the second of two members cannot leave either")
 	require.NoError(t, looking(c, d).Before(d.Members[4])(t.Context(), down()), "a worker can")
 	c.AccessError = errors.New("no answer")
 	require.Error(t, looking(c, d).Before(d.Members[4])(t.Context(), down()), "where nobody says who has joined, all must be well")

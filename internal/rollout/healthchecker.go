@@ -75,8 +75,8 @@ func (l HealthChecker) wait(ctx context.Context, down Others) error {
 func nobody() []cluster.Member { return nil }
 
 // joinedMembers returns the members without those that Kubernetes does not know yet: they join beside this
-// step or after it, and waiting for them could take for ever. Control planes stay in the list where etcd has
-// two members and one is going down, for the other would stop serving. Without an answer all members stay.
+// step or after it, and waiting for them could take for ever. Control planes stay in the list where one that goes
+// down, or leaves the cluster, would leave etcd a single member. Without an answer all members stay.
 func (l HealthChecker) joinedMembers(ctx context.Context, down []cluster.Member) []cluster.Member {
 	asking, cancel := context.WithTimeout(ctx, l.Poll.Call)
 	defer cancel()
@@ -98,7 +98,11 @@ func (l HealthChecker) joinedMembers(ctx context.Context, down []cluster.Member)
 			planes++
 		}
 	}
-	fragile := planes == 2 && slices.ContainsFunc(down, func(m cluster.Member) bool { return m.ControlPlane })
+	fragile := slices.ContainsFunc(down, func(m cluster.Member) bool {
+		leaves := !slices.ContainsFunc(l.Cluster.Members, func(other cluster.Member) bool { return other.Name == m.Name })
+
+		return m.ControlPlane && (planes == 2 || planes == 1 && leaves && known[m.Hostname])
+	})
 
 	return slices.DeleteFunc(slices.Clone(l.Cluster.Members), func(m cluster.Member) bool {
 		return !known[m.Hostname] && (!m.ControlPlane || !fragile)
