@@ -5,6 +5,7 @@ package machineconfig
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -50,10 +51,9 @@ func refusals(cfg spec.Config, node spec.NamedNode, provider config.Provider) []
 	var found []string
 	report := func(doc string, messages ...string) {
 		for _, m := range messages {
-			if ofLibrary(m) {
-				continue
+			if own, would := ofOwnTalos(cfg, m); would {
+				found = append(found, fmt.Sprintf("document %s: %s", doc, own))
 			}
-			found = append(found, fmt.Sprintf("document %s: %s", doc, m))
 		}
 	}
 	m := modeOf(cfg, node)
@@ -90,8 +90,8 @@ func refusals(cfg spec.Config, node spec.NamedNode, provider config.Provider) []
 	// Only documents that stand each by itself can be judged together.
 	_, err = provider.ValidateAsClient(m)
 	for _, message := range explain.Messages(err) {
-		if !ofLibrary(message) {
-			found = append(found, "the documents together: "+message)
+		if own, would := ofOwnTalos(cfg, message); would {
+			found = append(found, "the documents together: "+own)
 		}
 	}
 
@@ -187,8 +187,28 @@ func tooNew(cfg spec.Config, doc document.Document) string {
 	return ""
 }
 
-// ofLibrary reports whether a complaint holds Kubernetes against the version of the library instead of that of the cluster's Talos,
-// which rules do: an older Talos takes an older Kubernetes.
-func ofLibrary(message string) bool {
-	return strings.Contains(message, "version of Kubernetes") && strings.Contains(message, "to be used with Talos")
+// ofLibrary matches a complaint that the library makes of Kubernetes in the name of its own version of Talos.
+var ofLibrary = regexp.MustCompile(`version of Kubernetes (\S+) is too (?:old|new) to be used with Talos \S+`)
+
+// ofOwnTalos returns a complaint as the cluster's own Talos would make it, and reports whether it would: an older Talos
+// takes an older Kubernetes.
+func ofOwnTalos(cfg spec.Config, message string) (string, bool) {
+	found := ofLibrary.FindStringSubmatch(message)
+	if found == nil {
+		return message, true
+	}
+	kubernetes, err := versions.ParseKubernetes(found[1])
+	if err != nil {
+		return message, true
+	}
+	talos, err := versions.ParseTalos(spec.Value(cfg.Talos.Version))
+	if err != nil {
+		return message, true
+	}
+	refused := kubernetes.RefusedBy(talos)
+	if refused == nil {
+		return "", false
+	}
+
+	return strings.Replace(message, found[0], refused.Error(), 1), true
 }

@@ -45,14 +45,20 @@ func KubernetesRange(t Talos) (oldest, newest string) {
 }
 
 // supported asks the machinery's table.
-func supported(k Kubernetes, t Talos) bool {
+func supported(k Kubernetes, t Talos) bool { return k.RefusedBy(t) == nil }
+
+// RefusedBy returns why Talos t would refuse Kubernetes k, in Talos's own words; nil when it takes it.
+func (k Kubernetes) RefusedBy(t Talos) error {
 	kubernetes, err := compatibility.ParseKubernetesVersion(k.Bare())
 	if err != nil {
-		return false
+		return fmt.Errorf("reading Kubernetes %s: %w", k, err)
 	}
 	talos, err := machineryTalos(t)
+	if err != nil {
+		return err
+	}
 
-	return err == nil && kubernetes.SupportedWith(talos) == nil
+	return kubernetes.SupportedWith(talos) //nolint:wrapcheck // Talos's own words are what is asked for
 }
 
 // machineryTalos returns t as the machinery's table knows it.
