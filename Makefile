@@ -189,6 +189,10 @@ chaos: tools ## string edits, kills, faults and work by hand together: SEED=1,2 
 	@CHAOS_SEED=$(SEED) CHAOS_STEPS=$(STEPS) CHAOS_SCRIPT=$(if $(SCRIPT),$(abspath $(SCRIPT))) CHAOS_SHRINK=$(SHRINK) \
 		go test -count=1 -timeout 10h -v -run '^TestChaos$$' ./tests/chaos $(ARGS)
 
+.PHONY: baseline
+baseline: up ## keep the state of the stack dev, which later versions must preview empty: NAME=2026-11-22-dev
+	@$(LAB) pulumi stack export --stack dev | gzip -9n > tests/testdata/baselines/$(NAME).json.gz
+
 .PHONY: record
 record: tools ## keep what the genuine plugins in $$PULUMI_HOME do, for the lab's tests to compare with
 	@cd lab && go test -count=1 -timeout 20m ./standin -run IsLikeThePlugin -record $(ARGS)

@@ -7,8 +7,10 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,9 +19,10 @@ import (
 )
 
 // baselines returns states of the dev stack that earlier versions of the program wrote (`make baseline`), oldest
-// first. The last one is of the newest version that is on users' machines.
+// first. The last one is of the newest version: where a change of the program is meant to change a plan of an unchanged
+// stack, the changelog says so, and a baseline of the new version is added.
 func baselines() []string {
-	return []string{"2026-11-21-dev"}
+	return []string{"2026-11-21-dev", "2026-11-22-dev"}
 }
 
 // TestStatesOfEarlierVersions previews the dev stack with states of earlier versions: what is on Proxmox VE, in
@@ -42,6 +45,9 @@ func TestStatesOfEarlierVersions(t *testing.T) {
 		}
 		require.NoError(t, json.Unmarshal([]byte(plan.stdout), &preview), plan.all())
 		assert.Greater(t, preview.Summary["same"], 20, "the program knows the resources of the state again")
+		if newest := baselines()[len(baselines())-1]; baseline == newest {
+			assert.Equal(t, []string{"same"}, slices.Collect(maps.Keys(preview.Summary)), "what the newest version wrote needs nothing done")
+		}
 		for _, step := range preview.Steps {
 			kind := strings.Split(step.URN, "::")[2]
 			kind = kind[strings.LastIndex(kind, "$")+1:]
