@@ -42,6 +42,10 @@ func (r *Runner) byHandStep(ctx context.Context, step Step) error {
 				return r.wipe(ctx, Address(node))
 			}
 
+			if what == "disk" {
+				r.extra[vm.VMID] = true
+			}
+
 			return r.onVM(ctx, what, vm.Host, vm.VMID)
 		}
 	}
@@ -71,9 +75,29 @@ func (r *Runner) onVM(ctx context.Context, what, host string, id int) error {
 		return api.call(ctx, http.MethodPost, path+"/migrate?online=1&with-local-disks=1&target="+otherHost(host))
 	case "disk":
 		return api.call(ctx, http.MethodPut, path+"/config?scsi9=local-lvm:3")
+	case "undisk":
+		return api.call(ctx, http.MethodPut, path+"/config?delete=scsi9")
 	default:
 		return fmt.Errorf("hand: unknown work %q: write stop, reset, delete, migrate, disk, wipe, cordon, uncordon or forget", what)
 	}
+}
+
+// takeDisksOut takes the disks out that were added by hand: the provider removes none, and asks for just that. Until
+// then each up that follows a refresh fails.
+func (r *Runner) takeDisksOut(ctx context.Context) error {
+	site, _, err := r.look(ctx)
+	if err != nil {
+		return err
+	}
+	for _, vm := range site.VMs {
+		if r.extra[vm.VMID] {
+			if err := r.onVM(ctx, "undisk", vm.Host, vm.VMID); err != nil {
+				return err
+			}
+		}
+	}
+
+	return nil
 }
 
 // forget takes a resource, and what depends on it, out of the stack's state.

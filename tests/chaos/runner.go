@@ -32,7 +32,8 @@ type Runner struct {
 	model Model
 	file  string
 	hand  *proxmox
-	came  bool // a command succeeded
+	extra map[int]bool // VMs, by id, that were given a disk by hand
+	came  bool         // a command succeeded
 }
 
 // result is how a command ended.
@@ -94,6 +95,7 @@ func (r *Runner) prepare(script Script) error {
 		}
 	}
 	r.model, r.file, r.hand, r.came = NewModel(script.Nodes), filepath.Join(project, "chaos.yaml"), nil, false
+	r.extra = map[int]bool{}
 
 	return r.write()
 }
@@ -199,6 +201,9 @@ func firstError(r result) string {
 // heal brings the cluster to what the stack file says with at most two ups, and finds what is left to do.
 func (r *Runner) heal(ctx context.Context) ([]string, error) {
 	if err := r.mustLab(ctx, "fault", "clear"); err != nil {
+		return nil, err
+	}
+	if err := r.takeDisksOut(ctx); err != nil {
 		return nil, err
 	}
 	up := Step{Verb: Run, Args: []string{"up"}}
