@@ -70,7 +70,12 @@ func retireReplaced(s *Session, step hook.Step, leaving []cluster.Member) error 
 		return slices.ContainsFunc(leaving, func(l cluster.Member) bool { return l.Name == m.Name })
 	})
 
-	return retire(s, step, checker.Access, checker.Cluster, leaving)
+	if err := retire(s, step, checker.Access, checker.Cluster, leaving); err != nil {
+		return fmt.Errorf("%w\n  when another node waits for its configuration, which comes after this edit: undo the edit of %s, "+
+			"run pulumi up, and make it again", err, namesOf(leaving))
+	}
+
+	return nil
 }
 
 // retire takes members out of the cluster: drained, out of etcd, their Nodes deleted.
