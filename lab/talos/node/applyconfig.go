@@ -100,7 +100,7 @@ func (n *Node) Validate(
 	ctx context.Context, cfg config.Provider, mode machineconfig.RunMode,
 ) (warnings []string, err, runtimeErr error) {
 	warnings, err = cfg.Validate(mode)
-	if err = n.ownRefusals(err); err != nil {
+	if err = machineconfig.OwnRefusals(err, n.TalosVersion()); err != nil {
 		return nil, err, nil
 	}
 	more, runtimeErr := cfg.RuntimeValidate(ctx, n.state, mode)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-package node
+package machineconfig
 
 import (
 	"errors"
@@ -15,9 +15,9 @@ import (
 // ofLibrary matches what the library says of a Kubernetes in the name of its own version of Talos.
 var ofLibrary = regexp.MustCompile(`version of Kubernetes (\S+) is too (?:old|new) to be used with Talos \S+`)
 
-// ownRefusals returns what the node's own version of Talos would refuse of what the library does: an older one takes
-// an older Kubernetes.
-func (n *Node) ownRefusals(err error) error {
+// OwnRefusals returns what a version of Talos would refuse of what the library does: an older one takes an older
+// Kubernetes.
+func OwnRefusals(err error, talos string) error {
 	var several *multierror.Error
 	switch {
 	case err == nil:
@@ -25,7 +25,7 @@ func (n *Node) ownRefusals(err error) error {
 	case errors.As(err, &several):
 		kept := &multierror.Error{ErrorFormat: several.ErrorFormat}
 		for _, e := range several.Errors {
-			if e = n.ownRefusals(e); e != nil {
+			if e = OwnRefusals(e, talos); e != nil {
 				kept.Errors = append(kept.Errors, e)
 			}
 		}
@@ -35,20 +35,20 @@ func (n *Node) ownRefusals(err error) error {
 		}
 
 		return kept.ErrorOrNil()
-	case n.takesKubernetesOf(err.Error()):
+	case takesKubernetesOf(err.Error(), talos):
 		return nil
 	default:
 		return err
 	}
 }
 
-// takesKubernetesOf reports whether a refusal is of a Kubernetes that the node's own Talos takes.
-func (n *Node) takesKubernetesOf(refusal string) bool {
+// takesKubernetesOf reports whether a refusal is of a Kubernetes that a version of Talos takes.
+func takesKubernetesOf(refusal, version string) bool {
 	found := ofLibrary.FindStringSubmatch(refusal)
 	if found == nil {
 		return false
 	}
-	talos, err := compatibility.ParseTalosVersion(&machine.VersionInfo{Tag: n.TalosVersion()})
+	talos, err := compatibility.ParseTalosVersion(&machine.VersionInfo{Tag: version})
 	if err != nil {
 		return false
 	}
