@@ -17,12 +17,7 @@ import (
 )
 
 // Machines are the VMs of a cluster's nodes by node, as the state remembers them.
-type Machines map[string]Machine
-
-// Machine is what the state remembers of a node's VM.
-type Machine struct {
-	VM vm.Identity `json:"vm"`
-}
+type Machines map[string]vm.Machine
 
 // machinesOf returns the machines that a resource remembers; false when it remembers none, or not known yet.
 func machinesOf(r Resource) (Machines, bool) {

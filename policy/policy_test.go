@@ -132,7 +132,7 @@ func TestMachinesInAnExportedState(t *testing.T) {
 		{"urn":"urn:3","type":"pulumi:index:Stash","inputs":{"input":{"kubernetes":{"version":1}}}},
 		{"urn":"urn:4","type":"pulumi:pulumi:Stack"}]}}`))
 	require.NoError(t, err)
-	assert.Equal(t, map[string]Machines{"urn:1": {"cp-1": {VM: vm.Identity{Role: "controlplane", Host: "pve1"}}}}, found)
+	assert.Equal(t, map[string]Machines{"urn:1": {"cp-1": {Hostname: "cp-1", VM: vm.Identity{Role: "controlplane", Host: "pve1"}}}}, found)
 	_, err = parseState([]byte("not JSON"))
 	require.Error(t, err)
 }

@@ -33,7 +33,8 @@ func TestStatesOfEarlierVersions(t *testing.T) {
 	s := newSite(t)
 	file := s.stackFile("Pulumi.dev.yaml")
 	s.create("dev")
-	for _, baseline := range baselines() {
+	all := baselines()
+	for i, baseline := range all {
 		s.must("pulumi", "stack", "import", "--stack", "dev", "--file", s.unpack(baseline))
 		plan := s.must("pulumi", "preview", "--json", "--stack", "dev", "--config-file", file, "--non-interactive")
 		var preview struct {
@@ -45,7 +46,7 @@ func TestStatesOfEarlierVersions(t *testing.T) {
 		}
 		require.NoError(t, json.Unmarshal([]byte(plan.stdout), &preview), plan.all())
 		assert.Greater(t, preview.Summary["same"], 20, "the program knows the resources of the state again")
-		if newest := baselines()[len(baselines())-1]; baseline == newest {
+		if i == len(all)-1 {
 			assert.Equal(t, []string{"same"}, slices.Collect(maps.Keys(preview.Summary)), "what the newest version wrote needs nothing done")
 		}
 		for _, step := range preview.Steps {

@@ -180,32 +180,13 @@ func mixed(word string) bool {
 	if len(word) < 8 || strings.ContainsAny(word, " /\\:.-_,@\t\n") {
 		return false
 	}
-	var upper, lower, digit, sign int
-	for _, c := range word {
-		switch {
-		case c >= 'A' && c <= 'Z':
-			upper++
-		case c >= 'a' && c <= 'z':
-			lower++
-		case c >= '0' && c <= '9':
-			digit++
-		default:
-			sign++
-		}
-	}
+	upper, lower, digit, sign := countKinds(word)
 
 	return upper > 0 && lower > 0 && (digit > 1 || digit > 0 && sign > 0)
 }
 
-// couldBe reports whether a text looks as only a generated credential does: long, without words.
-func couldBe(text string) bool {
-	if uuid.MatchString(text) && len(text) <= 40 {
-		return true
-	}
-	if len(text) < 16 || strings.ContainsAny(text, " /\\:\t\n") {
-		return false
-	}
-	var upper, lower, digit, other int
+// countKinds counts the capitals, small letters, figures and other signs of a text.
+func countKinds(text string) (upper, lower, digit, other int) {
 	for _, c := range text {
 		switch {
 		case c >= 'A' && c <= 'Z':
@@ -218,6 +199,19 @@ func couldBe(text string) bool {
 			other++
 		}
 	}
+
+	return upper, lower, digit, other
+}
+
+// couldBe reports whether a text looks as only a generated credential does: long, without words.
+func couldBe(text string) bool {
+	if uuid.MatchString(text) && len(text) <= 40 {
+		return true
+	}
+	if len(text) < 16 || strings.ContainsAny(text, " /\\:\t\n") {
+		return false
+	}
+	upper, lower, digit, other := countKinds(text)
 	kinds := 0
 	for _, n := range []int{upper, lower, digit} {
 		if n > 0 {

@@ -107,9 +107,6 @@ func documentName(doc document.Document) string {
 	return doc.Kind()
 }
 
-// runtimeSettings is the one file outside /var that Talos lets one create: the container runtime's.
-const runtimeSettings = "/etc/cri/conf.d/20-customization.part"
-
 // ownRules returns what Talos finds out only while it runs, or not at all.
 func ownRules(node spec.NamedNode, provider config.Provider, main *v1alpha1.Config) []string {
 	var found []string
@@ -120,7 +117,7 @@ func ownRules(node spec.NamedNode, provider config.Provider, main *v1alpha1.Conf
 		found = append(found, unencrypted(provider, main)...)
 	}
 	for _, f := range main.MachineConfig.MachineFiles {
-		if f.FileOp == "create" && !strings.HasPrefix(f.FilePath, "/var/") && f.FilePath != runtimeSettings {
+		if f.FileOp == "create" && !scope.CreatableFile(f.FilePath) {
 			found = append(found, fmt.Sprintf("machine.files: %s cannot be created: only files below /var can", f.FilePath))
 		}
 	}

@@ -75,8 +75,9 @@ func (l HealthChecker) wait(ctx context.Context, down Others) error {
 func nobody() []cluster.Member { return nil }
 
 // joinedMembers returns the members without those that Kubernetes does not know yet: they join beside this
-// step or after it, and waiting for them could take for ever. Control planes stay in the list where one that goes
-// down, or leaves the cluster, would leave etcd a single member. Without an answer all members stay.
+// step or after it, and waiting for them could take for ever. Control planes stay in the list where etcd would
+// have one member up without the one that goes down, or at most two without the one that leaves for good. Without an
+// answer all members stay.
 func (l HealthChecker) joinedMembers(ctx context.Context, down []cluster.Member) []cluster.Member {
 	asking, cancel := context.WithTimeout(ctx, l.Poll.Call)
 	defer cancel()

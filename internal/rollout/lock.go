@@ -140,20 +140,13 @@ func (l *Lock) sign(lease *coordinationv1.Lease) {
 
 // renew keeps the Lease until the context ends. While the only API server restarts nobody else gets it either.
 func (l *Lock) renew(ctx context.Context) {
-	tick := time.NewTicker(l.renewal)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	every(ctx, l.renewal, func() {
 		calling, cancel := context.WithTimeout(ctx, l.renewal)
 		if api, err := l.api(calling); err == nil {
 			_, _ = l.take(calling, api, false) // the next one may succeed
 		}
 		cancel()
-	}
+	})
 }
 
 // release deletes the Lease; one that cannot be deleted becomes stale.

@@ -35,19 +35,26 @@ const askLimit = 5 * time.Second
 
 // Watch checks the members until the context ends.
 func (f ConfigReapplier) Watch(ctx context.Context) {
-	tick := time.NewTicker(f.Interval)
+	every(ctx, f.Interval, func() {
+		for _, m := range f.Members {
+			if ctx.Err() != nil {
+				return // it ended while the tick was taken
+			}
+			f.check(ctx, m)
+		}
+	})
+}
+
+// every runs a function at each interval, from the end of the first one on, until the context ends.
+func every(ctx context.Context, interval time.Duration, run func()) {
+	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-		}
-		for _, m := range f.Members {
-			if ctx.Err() != nil {
-				return // it ended while the tick was taken
-			}
-			f.check(ctx, m)
+			run()
 		}
 	}
 }

@@ -41,16 +41,11 @@ func pluginBinary(t *testing.T, name string) string {
 	return filepath.Join(home, "plugins", "resource-"+name+"-v"+pinned()[name], "pulumi-resource-"+name)
 }
 
-// genuine starts a genuine plugin and returns its port, or skips the test where it is not installed.
+// genuine starts a genuine plugin, which must be installed, and returns its port.
 func genuine(t *testing.T, name string) int {
 	t.Helper()
 
-	binary := pluginBinary(t, name)
-	if _, err := os.Stat(binary); err != nil {
-		t.Skipf("skipped: there is no %s", binary)
-	}
-
-	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), binary, fakeEngine(t))
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), pluginBinary(t, name), fakeEngine(t))
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)

@@ -74,26 +74,36 @@ func (r *Runner) onVM(ctx context.Context, what, host string, id int) error {
 	case "migrate":
 		return api.call(ctx, http.MethodPost, path+"/migrate?online=1&with-local-disks=1&target="+otherHost(host))
 	case "disk":
-		return api.call(ctx, http.MethodPut, path+"/config?scsi9=local-lvm:3")
-	case "undisk":
-		return api.call(ctx, http.MethodPut, path+"/config?delete=scsi9")
+		return api.call(ctx, http.MethodPut, path+"/config?"+extraDisk+"=local-lvm:3")
 	default:
 		return fmt.Errorf("hand: unknown work %q: write stop, reset, delete, migrate, disk, wipe, cordon, uncordon or forget", what)
 	}
 }
 
+// extraDisk is the slot of the disk that a VM is given by hand.
+const extraDisk = "scsi9"
+
 // takeDisksOut takes the disks out that were added by hand: the provider removes none, and asks for just that. Until
 // then each up that follows a refresh fails.
 func (r *Runner) takeDisksOut(ctx context.Context) error {
+	if len(r.extra) == 0 {
+		return nil
+	}
 	site, _, err := r.look(ctx)
 	if err != nil {
 		return err
 	}
+	api, err := r.proxmox(ctx)
+	if err != nil {
+		return err
+	}
 	for _, vm := range site.VMs {
-		if r.extra[vm.VMID] {
-			if err := r.onVM(ctx, "undisk", vm.Host, vm.VMID); err != nil {
-				return err
-			}
+		if !r.extra[vm.VMID] {
+			continue
+		}
+		path := fmt.Sprintf("/nodes/%s/qemu/%d/config?delete=%s", vm.Host, vm.VMID, extraDisk)
+		if err := api.call(ctx, http.MethodPut, path); err != nil {
+			return err
 		}
 	}
 

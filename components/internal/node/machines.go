@@ -5,7 +5,6 @@
 package node
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -22,37 +21,9 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// Machine holds what the state remembers of a node's VM: what of it cannot be edited in place, and who the node
-// is in its cluster.
-type Machine struct {
-	Hostname string      `json:"hostname"`
-	VM       vm.Identity `json:"vm"`
-	// Protected is the setting that keeps the VM from being deleted; empty when none does.
-	Protected string `json:"protected,omitempty"`
-}
-
-// UnmarshalJSON reads both forms that states have: earlier ones name the VM "machine", and know neither its
-// disks nor the system on it.
-func (m *Machine) UnmarshalJSON(text []byte) error {
-	type plain Machine
-	var stored struct {
-		plain
-		Earlier *vm.Identity `json:"machine"`
-	}
-	if err := json.Unmarshal(text, &stored); err != nil {
-		return err
-	}
-	*m = Machine(stored.plain)
-	if stored.Earlier != nil {
-		m.VM = *stored.Earlier
-	}
-
-	return nil
-}
-
 // MachineOf returns what to remember of a node's VM.
-func MachineOf(n vmargs.Node, lifecycle spec.Lifecycle) Machine {
-	m := Machine{
+func MachineOf(n vmargs.Node, lifecycle spec.Lifecycle) vm.Machine {
+	m := vm.Machine{
 		Hostname: spec.Value(n.Node.Hostname),
 		VM:       vm.IdentityOf(n.Node, n.Image, lifecycle.Replace[n.Node.Name]),
 	}
@@ -67,7 +38,7 @@ func MachineOf(n vmargs.Node, lifecycle spec.Lifecycle) Machine {
 }
 
 // Machines hold remembered VMs by node name.
-type Machines map[string]Machine
+type Machines map[string]vm.Machine
 
 // Record is where the state remembers VMs. VMs depend on it: it is the only place that sees what was before,
 // and it refuses, in the preview already, an edit that would replace a VM or lose data.

@@ -17,7 +17,7 @@ import (
 func machinesOf(machines map[string]vm.Identity) node.Machines {
 	remembered := node.Machines{}
 	for name, id := range machines {
-		remembered[name] = node.Machine{Hostname: name, VM: id}
+		remembered[name] = vm.Machine{Hostname: name, VM: id}
 	}
 
 	return remembered

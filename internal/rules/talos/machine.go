@@ -11,9 +11,6 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// runtimeSettings is the one file outside /var that Talos creates: the container runtime's.
-const runtimeSettings = "/etc/cri/conf.d/20-customization.part"
-
 // filesApart checks that no file is where another one needs a directory.
 func (r *rules) filesApart(files map[string]spec.MachineFile) {
 	for _, name := range scope.SortedKeys(files) {

@@ -73,8 +73,8 @@ func (r *rules) machineFile(name string, f spec.MachineFile) {
 	if !path.IsAbs(name) || path.Clean(name) != name {
 		r.Addf(at, "%q is no path on a node: write it from / on", name)
 	}
-	if spec.Value(f.Op) == "create" && !strings.HasPrefix(name, "/var/") && name != runtimeSettings && !r.Wrong(at) {
-		r.Addf(at, "cannot be created: Talos creates files below /var/ only, and %s", runtimeSettings)
+	if spec.Value(f.Op) == "create" && !scope.CreatableFile(name) && !r.Wrong(at) {
+		r.Addf(at, "cannot be created: Talos creates files below /var/ only, and %s", scope.RuntimeSettings)
 	}
 	for _, own := range []string{"/var/lib/etcd", "/var/lib/kubelet/pki", "/var/lib/containerd", "/var/log", "/var/run"} {
 		if strings.HasPrefix(name+"/", own+"/") {
