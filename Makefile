@@ -78,7 +78,7 @@ bin/golangci-lint: tools/lint/go.mod | hack/build.sh
 
 # Compiled here with progress and with no flags, as Pulumi's Go host does it (Pulumi.yaml names the same file): `pulumi up`
 # finds it up to date and does not link it again.
-PROGRAM_SOURCES := $(shell find main.go go.mod stack spec components internal -name '*.go' -o -name go.mod 2>/dev/null)
+PROGRAM_SOURCES := $(shell find main.go compose.go go.mod stack spec components internal -name '*.go' -o -name go.mod 2>/dev/null)
 bin/program: $(PROGRAM_SOURCES) | hack/build.sh
 	@STRIP= hack/build.sh program . $@ .
 	@# Pulumi's Go host asks Go about every module in go.mod, those too that only other systems need.

@@ -9,6 +9,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	"github.com/talos-proxmox/talos-proxmox/components"
+	"github.com/talos-proxmox/talos-proxmox/internal/engine"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 	"github.com/talos-proxmox/talos-proxmox/stack"
 )
@@ -19,6 +20,8 @@ func load() (*stack.Stack, error) {
 	if err != nil {
 		return nil, err
 	}
+	file, known := engine.ConfigFile(os.Getenv)
+	source.File, source.FileUnknown = file, !known
 
 	return stack.Load(source)
 }

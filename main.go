@@ -11,6 +11,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	"github.com/talos-proxmox/talos-proxmox/components"
+	"github.com/talos-proxmox/talos-proxmox/internal/engine"
 	"github.com/talos-proxmox/talos-proxmox/stack"
 )
 
@@ -20,7 +21,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	exitWhenEngineStops()
+	engine.ExitWhenGone()
 	pulumi.Run(func(ctx *pulumi.Context) error { return run(ctx, s, components.ProjectCharts(projectDir())) })
 }
 

@@ -26,13 +26,44 @@ func TestLinesOfAnotherFile(t *testing.T) {
 	t.Parallel()
 	s := source(t, broken)
 	s.Dir = t.TempDir()
-	require.NoError(t, os.MkdirAll(filepath.Join(s.Dir, "examples", "a"), 0o700))
-	require.NoError(t, os.WriteFile(filepath.Join(s.Dir, "Pulumi.test.yaml"), []byte("config: {talos-proxmox:cluster: {name: other}}"), 0o600))
-	require.NoError(t, os.WriteFile(filepath.Join(s.Dir, "examples", "a", "Pulumi.a.yaml"), []byte(broken), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(s.Dir, "Pulumi.test.yaml"), []byte("# longer\n"+broken), 0o600))
+	s.File = filepath.Join(s.Dir, "another.yaml")
+	require.NoError(t, os.WriteFile(s.File, []byte(broken), 0o600))
 	// What Pulumi.yaml declares comes as empty blocks.
 	s.Values["talos-proxmox:nodes"] = "{}"
 	_, err := stack.Load(s)
 	require.ErrorContains(t, err, "\n  cluster.name (line 5): \"Broken\" is no name")
+}
+
+func TestLinesWhereTheProjectKeepsItsStackFiles(t *testing.T) {
+	t.Parallel()
+	s := source(t, broken)
+	s.Dir = t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(s.Dir, "stacks"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(s.Dir, "Pulumi.yaml"), []byte("{name: talos-proxmox, runtime: go, stackConfigDir: stacks}"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(s.Dir, "stacks", "Pulumi.test.yaml"), []byte(broken), 0o600))
+	_, err := stack.Load(s)
+	require.ErrorContains(t, err, "\n  cluster.name (line 5): \"Broken\" is no name")
+}
+
+// TestNoLinesOfAFileThatWasNotNamed holds that a file of the same values is none that can be pointed at.
+func TestNoLinesOfAFileThatWasNotNamed(t *testing.T) {
+	t.Parallel()
+	for name, edit := range map[string]func(*stack.Source){
+		"another was named, and is gone":   func(s *stack.Source) { s.File = filepath.Join(s.Dir, "gone.yaml") },
+		"nobody knows which one was named": func(s *stack.Source) { s.FileUnknown = true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := source(t, broken)
+			s.Dir = t.TempDir()
+			require.NoError(t, os.WriteFile(filepath.Join(s.Dir, "Pulumi.test.yaml"), []byte(broken), 0o600))
+			edit(&s)
+			_, err := stack.Load(s)
+			require.ErrorContains(t, err, "\n  cluster.name: \"Broken\" is no name")
+			assert.NotContains(t, err.Error(), "line")
+		})
+	}
 }
 
 func TestNoLinesWithoutAFileOfTheseValues(t *testing.T) {

@@ -35,8 +35,11 @@ type Source struct {
 	// Dir is the project directory, where the stack file is looked for; it gives problems their
 	// lines and says which values are secure. Without it both stay unknown.
 	Dir string
-	// File is the stack file where it is another than Pulumi.<stack>.yaml in or below Dir.
+	// File is the stack file where it is another than the stack's own, Pulumi.<stack>.yaml in Dir or where Pulumi.yaml
+	// says.
 	File string
+	// FileUnknown reports that nobody knows which file Pulumi read: lines stay unknown then.
+	FileUnknown bool
 	// Values are the configuration's keys with their values: text, or JSON for structured ones. It
 	// is what the environment variable PULUMI_CONFIG holds.
 	Values map[string]string

@@ -221,15 +221,3 @@ func TestProjectHasAnyName(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []string{"hush-one", "hush-two", "root@pam!ci=0123-abcd"}, loaded.SecureValues)
 }
-
-// TestFilesOfTheSameValuesThatDiffer holds that none of two is taken: which one was named, nothing says.
-func TestFilesOfTheSameValuesThatDiffer(t *testing.T) {
-	t.Parallel()
-	s := source(t, broken)
-	s.Dir = t.TempDir()
-	for name, text := range map[string]string{"a": broken, "b": "\n" + broken} {
-		require.NoError(t, os.WriteFile(filepath.Join(s.Dir, "Pulumi."+name+".yaml"), []byte(text), 0o600))
-	}
-	_, err := stack.Load(s)
-	require.ErrorContains(t, err, "\n  cluster.name: \"Broken\"")
-}

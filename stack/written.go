@@ -4,8 +4,6 @@
 package stack
 
 import (
-	"bytes"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -36,72 +34,48 @@ type stackFile struct {
 	stray map[string]int
 }
 
-// depth is how far below the project directory a stack file is looked for, enough for examples/<name>/<more>.
-const depth = 4
-
-// findFile returns the file that holds the given values: the stack's own or, where the command line named
-// another with --config-file, the one below the project directory. Where none holds them, or several that differ,
-// lines and single secrets stay unknown.
+// findFile returns the file that the given values were read from: the one that was named, else the stack's own. Where it
+// does not hold exactly these values (an environment adds some, or somebody has edited it since), or nobody knows which
+// one was named, lines and single secrets stay unknown.
 func findFile(s Source, project string, values map[string]*yaml.Node) *stackFile {
-	if s.Dir == "" {
+	if s.Dir == "" || s.FileUnknown {
 		return nil
 	}
 	secret := map[string]bool{}
 	for _, key := range s.SecretKeys {
 		secret[strings.TrimPrefix(key, project+":")] = true
 	}
-	if s.File != "" {
-		if f, _ := readFile(s.File, project); f != nil && f.matches(values, secret) {
-			return f
-		}
+	path := s.File
+	if path == "" {
+		path = ownFile(s.Dir, s.Stack)
 	}
-	name := s.Stack[strings.LastIndex(s.Stack, "/")+1:]
-	if f, _ := readFile(filepath.Join(s.Dir, "Pulumi."+name+".yaml"), project); f != nil && f.matches(values, secret) {
+	if f := readFile(path, project); f != nil && f.matches(values, secret) {
 		return f
 	}
 
-	var found *stackFile
-	var text []byte
-	_ = filepath.WalkDir(s.Dir, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return nil //nolint:nilerr // a directory that cannot be read holds no stack file for us
-		}
-		if entry.IsDir() {
-			rel, _ := filepath.Rel(s.Dir, path)
-			if rel != "." && (strings.HasPrefix(entry.Name(), ".") || strings.Count(rel, string(filepath.Separator)) >= depth) {
-				return filepath.SkipDir
-			}
+	return nil
+}
 
-			return nil
-		}
-		if ok, _ := filepath.Match("Pulumi.*.yaml", entry.Name()); !ok {
-			return nil
-		}
-		f, read := readFile(path, project)
-		switch {
-		case f == nil || !f.matches(values, secret) || found != nil && bytes.Equal(read, text):
-			return nil
-		case found != nil:
-			found = nil
+// ownFile returns the path of the file that Pulumi reads for a stack unless another is named.
+func ownFile(dir, stack string) string {
+	var project struct {
+		StackConfigDir string `yaml:"stackConfigDir"`
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, "Pulumi.yaml")); err == nil {
+		_ = yaml.Unmarshal(text, &project) // Pulumi has read it, or there was no run
+	}
 
-			return filepath.SkipAll
-		}
-		found, text = f, read
-
-		return nil
-	})
-
-	return found
+	return filepath.Join(dir, project.StackConfigDir, "Pulumi."+stack[strings.LastIndex(stack, "/")+1:]+".yaml")
 }
 
 // readFile returns nil for a file that is no stack file of this project.
-func readFile(path, project string) (*stackFile, []byte) {
+func readFile(path, project string) *stackFile {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, nil
+		return nil
 	}
 
-	return parseFile(text, project), text
+	return parseFile(text, project)
 }
 
 // besideConfig are the keys that Pulumi knows in a stack file beside config. Keys that begin with x- are left to

@@ -5,6 +5,7 @@ package tests_test
 
 import (
 	"encoding/base64"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -104,21 +105,31 @@ func TestSecureValueInAPlainSettingIsRefused(t *testing.T) {
 	assert.NotContains(t, r.all(), "value-to-be-kept-4712")
 }
 
-// TestBlocksOfTheWrongTypeAreToldWithTheirLines writes text where a block belongs, twice: both are told, by the
-// program, which knows the lines.
-func TestBlocksOfTheWrongTypeAreToldWithTheirLines(t *testing.T) {
+// TestProblemsHaveTheLinesOfTheFileThatWasRead writes text where a block belongs, twice, in two files of the same values
+// with other lines: the stack's own, and one outside the project that the command line names.
+func TestProblemsHaveTheLinesOfTheFileThatWasRead(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.create("small")
-	file := s.small("talos-proxmox:talos:\n    version: v1.12.4\n", "talos-proxmox:talos: v1.12.4\n",
+	elsewhere := s.small("talos-proxmox:talos:\n    version: v1.12.4\n", "talos-proxmox:talos: v1.12.4\n",
 		"talos-proxmox:kubernetes:\n    version: v1.35.0\n", "talos-proxmox:kubernetes: v1.35.0\n")
-
-	text, err := os.ReadFile(file)
+	text, err := os.ReadFile(elsewhere)
 	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(filepath.Join(s.project, "Pulumi.small.yaml"), text, 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(s.project, "Pulumi.small.yaml"), append([]byte("#\n#\n"), text...), 0o600))
+	relative, err := filepath.Rel(s.project, elsewhere)
+	require.NoError(t, err)
 
-	r := s.try("pulumi", "preview", "--stack", "small", "--non-interactive")
-	assert.NotZero(t, r.code)
-	assert.Contains(t, r.all(), "talos (line 11): must be a block of settings, not text")
-	assert.Contains(t, r.all(), "kubernetes (line 12): must be a block of settings, not text")
+	for _, c := range []struct {
+		named             []string
+		talos, kubernetes int
+	}{
+		{nil, 13, 14},
+		{[]string{"--config-file", elsewhere}, 11, 12},
+		{[]string{"--config-file=" + relative}, 11, 12},
+	} {
+		r := s.try(append([]string{"pulumi", "preview", "--stack", "small", "--non-interactive"}, c.named...)...)
+		assert.NotZero(t, r.code)
+		assert.Contains(t, r.all(), fmt.Sprintf("talos (line %d): must be a block of settings, not text", c.talos))
+		assert.Contains(t, r.all(), fmt.Sprintf("kubernetes (line %d): must be a block of settings, not text", c.kubernetes))
+	}
 }

@@ -5,17 +5,18 @@ package keys_test
 
 import (
 	"context"
+	"fmt"
+	"go/types"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
-	"regexp"
-	"slices"
-	"strings"
+	"reflect"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/tools/go/packages"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
 	"github.com/talos-proxmox/talos-proxmox/internal/manifests"
@@ -68,19 +69,39 @@ func showAllowReplace(t *testing.T) {
 	assert.NoError(t, refuse("host"))
 }
 
-// showInHooks shows that hooks of the components read the setting: what they do with it is seen only
-// where a cluster runs.
+// showInHooks shows that what the components run in hooks reads the setting: what comes of it is seen only where a
+// cluster runs.
 func showInHooks(field string) func(*testing.T) {
 	return func(t *testing.T) {
 		t.Helper()
-		files, err := filepath.Glob("../../components/internal/*/*.go")
+		read, err := lifecycleReads()
 		require.NoError(t, err)
-		reads := regexp.MustCompile(`(Lifecycle|\bl)\.` + field + `\b`)
-		assert.True(t, slices.ContainsFunc(files, func(file string) bool {
-			text, err := os.ReadFile(file)
-			require.NoError(t, err)
-
-			return !strings.HasSuffix(file, "_test.go") && reads.Match(text)
-		}), "no component reads it")
+		assert.Contains(t, read, field, "no component reads it")
 	}
 }
+
+// lifecycleReads returns the fields of [spec.Lifecycle] that the code below the components selects, by name.
+var lifecycleReads = sync.OnceValues(func() (map[string]bool, error) {
+	const mode = packages.NeedName | packages.NeedSyntax | packages.NeedTypes | packages.NeedTypesInfo | packages.NeedImports
+	loaded, err := packages.Load(&packages.Config{Mode: mode, Dir: "../.."}, "./components/internal/...")
+	if err != nil {
+		return nil, err
+	}
+	read := map[string]bool{}
+	for _, p := range loaded {
+		if len(p.Errors) > 0 {
+			return nil, fmt.Errorf("%s: %w", p.PkgPath, p.Errors[0])
+		}
+		for _, selection := range p.TypesInfo.Selections {
+			from := selection.Recv()
+			if pointer, ok := from.(*types.Pointer); ok {
+				from = pointer.Elem()
+			}
+			if selection.Kind() == types.FieldVal && from.String() == reflect.TypeFor[spec.Lifecycle]().PkgPath()+".Lifecycle" {
+				read[selection.Obj().Name()] = true
+			}
+		}
+	}
+
+	return read, nil
+})

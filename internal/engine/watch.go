@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-package main
+package engine
 
 import (
 	"context"
@@ -9,34 +9,32 @@ import (
 	"net"
 	"os"
 	"time"
-
-	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 )
 
-// engineGoneError reports that nobody answers any more at the engine's address.
-type engineGoneError struct{ address string }
+// goneError reports that nobody answers any more at the engine's address.
+type goneError struct{ address string }
 
 // Error returns what it means.
-func (e *engineGoneError) Error() string {
+func (e *goneError) Error() string {
 	return fmt.Sprintf("the Pulumi engine at %s is gone: this run ends, and changes nothing more", e.address)
 }
 
-// exitWhenEngineStops ends the program when the engine has stopped. An engine that is killed leaves the program
+// ExitWhenGone ends the program when the engine has stopped. An engine that is killed leaves the program
 // behind, in the middle of a step that nobody will record; the next run would meet it at work on the nodes.
-func exitWhenEngineStops() {
-	address := os.Getenv(pulumi.EnvEngine)
+func ExitWhenGone() {
+	address := os.Getenv(addressVariable)
 	if address == "" {
 		return // run by hand, or by a test
 	}
 	go func() {
-		err := watchEngine(context.Background(), address, time.Second)
+		err := watch(context.Background(), address, time.Second)
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}()
 }
 
-// watchEngine returns when the engine has refused several connections in a row.
-func watchEngine(ctx context.Context, address string, interval time.Duration) error {
+// watch returns when the engine has refused several connections in a row.
+func watch(ctx context.Context, address string, interval time.Duration) error {
 	const refusals = 3
 
 	dialer := net.Dialer{Timeout: 10 * time.Second}
@@ -58,5 +56,5 @@ func watchEngine(ctx context.Context, address string, interval time.Duration) er
 		_ = conn.Close() // it was only to see that somebody is there
 	}
 
-	return &engineGoneError{address: address}
+	return &goneError{address: address}
 }

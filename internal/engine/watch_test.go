@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-package main
+package engine
 
 import (
 	"context"
@@ -33,14 +33,14 @@ func TestTheProgramEndsWithItsEngine(t *testing.T) {
 		}
 	}()
 	ended := make(chan error, 1)
-	go func() { ended <- watchEngine(t.Context(), address, time.Millisecond) }()
+	go func() { ended <- watch(t.Context(), address, time.Millisecond) }()
 	for range 5 {
 		<-answers
 	}
 	assert.Empty(t, ended, "as long as the engine is there the program runs")
 
 	require.NoError(t, engine.Close())
-	var gone *engineGoneError
+	var gone *goneError
 	require.ErrorAs(t, <-ended, &gone)
 	assert.EqualError(t, gone, "the Pulumi engine at "+address+" is gone: this run ends, and changes nothing more")
 }
@@ -50,5 +50,5 @@ func TestWatchingTheEngineEndsWithItsContext(t *testing.T) {
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	require.ErrorIs(t, watchEngine(ctx, "127.0.0.1:1", time.Hour), context.Canceled)
+	require.ErrorIs(t, watch(ctx, "127.0.0.1:1", time.Hour), context.Canceled)
 }
