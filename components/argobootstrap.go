@@ -38,7 +38,7 @@ type ArgoBootstrapArgs struct {
 	Charts ChartCache
 }
 
-// ArgoBootstrap is Argo CD in a cluster, following a repository. It never writes to git. Nothing waits
+// ArgoBootstrap installs Argo CD in a cluster and has it follow a repository. It never writes to git. Nothing waits
 // for the repository: an unreachable git host does not hold up a run, Argo CD goes on trying.
 type ArgoBootstrap struct {
 	pulumi.ResourceState

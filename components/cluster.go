@@ -47,7 +47,7 @@ type ClusterArgs struct {
 	AgeKey               pulumi.StringInput `pulumi:"ageKey"`
 }
 
-// Cluster is a Talos cluster on Proxmox VE that git manages: images, VMs, Talos and the GitOps controller, in
+// Cluster registers a Talos cluster on Proxmox VE that git manages: images, VMs, Talos and the GitOps controller, in
 // the right order and with every guard. Edits that would lose data or quorum are refused; what takes a node
 // down waits for its turn; a node that goes is drained and leaves etcd first.
 type Cluster struct {

@@ -17,7 +17,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// clusterBuild is a cluster that is being registered.
+// clusterBuild registers a cluster.
 type clusterBuild struct {
 	ctx     *pulumi.Context
 	name    string

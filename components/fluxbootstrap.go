@@ -39,7 +39,7 @@ type FluxBootstrapArgs struct {
 	AgeKey pulumi.StringInput `pulumi:"ageKey"`
 }
 
-// FluxBootstrap is Flux in a cluster, following a repository. It never writes to git. Unless
+// FluxBootstrap installs Flux in a cluster and has it follow a repository. It never writes to git. Unless
 // GitOps.Await is set, nothing waits for the repository: an unreachable git host does not hold up a
 // run, Flux goes on trying. Once removed, it leaves what it applied running, and with it its namespace,
 // its kinds and its objects: to take those away would take away what they stand for.

@@ -49,7 +49,7 @@ type ProxmoxNodeArgs struct {
 	serves func(ctx context.Context, address string) bool
 }
 
-// ProxmoxNode is the virtual machine of a node with what belongs to it on Proxmox VE: mappings of the PCI
+// ProxmoxNode registers the virtual machine of a node with what belongs to it on Proxmox VE: mappings of the PCI
 // devices passed through, its place in high availability, and the holder of the disks that outlive it. An
 // edit that would replace the VM or lose data is refused at preview.
 type ProxmoxNode struct {

@@ -31,7 +31,7 @@ const downloadTimeout = 1800
 // factoryLimit bounds the wait for the Image Factory to answer; it takes less than a second.
 const factoryLimit = time.Minute
 
-// ImageTarget is a datastore that receives the boot file.
+// ImageTarget names a datastore that receives the boot file.
 type ImageTarget struct {
 	// Host downloads the file.
 	Host string
@@ -59,7 +59,7 @@ type TalosImageArgs struct {
 	Directory string
 }
 
-// TalosImage is one image variant at one Talos version: its schematic, registered with the factory,
+// TalosImage registers one image variant at one Talos version: its schematic, registered with the factory,
 // and its boot file on every datastore that needs it. Files are never overwritten: whatever decides
 // the content is part of the name, and a new content is a new resource.
 type TalosImage struct {

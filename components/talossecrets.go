@@ -23,7 +23,7 @@ type TalosSecretsArgs struct {
 	Config spec.Config
 }
 
-// TalosSecrets are a cluster's certificates and keys: generated once, or those of an existing cluster. They
+// TalosSecrets holds a cluster's certificates and keys: generated once, or those of an existing cluster. They
 // come before the machines, so that what happens to a machine can look at the cluster first.
 type TalosSecrets struct {
 	pulumi.ResourceState

@@ -16,7 +16,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// Machines are the VMs of a cluster's nodes by node, as the state remembers them.
+// Machines maps node names to the VMs that the state remembers.
 type Machines map[string]vm.Machine
 
 // machinesOf returns the machines that a resource remembers; false when it remembers none, or not known yet.

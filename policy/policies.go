@@ -12,7 +12,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 )
 
-// Policy is a rule about resources.
+// Policy describes a rule about resources.
 type Policy struct {
 	// Name of the policy, by which its level is configured.
 	Name string
@@ -22,7 +22,7 @@ type Policy struct {
 	check func(p *Pack, r Resource) []string
 }
 
-// Resource is what the engine is about to create, update or leave alone.
+// Resource describes what the engine is about to create, update or leave alone.
 type Resource struct {
 	URN, Type, Name string
 	// Inputs may hold what is not known yet.
@@ -57,7 +57,7 @@ func Policies() []Policy {
 	}
 }
 
-// Pack is the policies with what they know of the stack.
+// Pack runs the policies with what they know of the stack.
 type Pack struct {
 	// Config is the stack's configuration by key, as Pulumi hands it over.
 	Config map[string]string

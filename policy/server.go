@@ -41,7 +41,7 @@ func Serve(ctx context.Context, version string, out io.Writer) error {
 	return server.Serve(listener)
 }
 
-// analyzer is the pack as the engine sees it.
+// analyzer serves the pack to the engine.
 type analyzer struct {
 	pulumirpc.UnimplementedAnalyzerServer
 

@@ -14,7 +14,7 @@ import (
 // DefaultImage is the name of the image variant that nodes boot when they name none.
 const DefaultImage = "default"
 
-// Config is a whole cluster: what all nodes share, and every node with all that was said about it.
+// Config describes a whole cluster: what all nodes share, and every node with all that was said about it.
 // [Config.WithDefaults] says what was left out and [Config.Validate] checks it.
 type Config struct {
 	// Proxmox says how to reach Proxmox VE and which hosts there are.
@@ -41,7 +41,7 @@ type Config struct {
 	Nodes []NamedNode `json:"nodes,omitempty"`
 }
 
-// NamedNode is a node with its name.
+// NamedNode holds a node and its name.
 type NamedNode struct {
 	// Name of the node: of its VM, of its Talos host and of its Kubernetes node.
 	Name string `json:"name"`
@@ -52,7 +52,7 @@ type NamedNode struct {
 // IsControlPlane reports whether the node runs etcd and the Kubernetes control plane.
 func (n NamedNode) IsControlPlane() bool { return n.Role != nil && *n.Role == ControlPlane }
 
-// Device is a network of a node with its place among the node's network devices.
+// Device holds a network of a node and its place among the node's network devices.
 type Device struct {
 	// Name of the network.
 	Name string
@@ -113,7 +113,7 @@ func (n NamedNode) Addresses() []netip.Addr {
 	return all
 }
 
-// DataDisk is a data disk with its name and slot.
+// DataDisk holds a data disk with its name and slot.
 type DataDisk struct {
 	// Name of the disk.
 	Name string

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Key is one setting that can be written.
+// Key describes one setting that can be written.
 type Key struct {
 	// Path of the setting; "*" stands for a name of the user's choice and "[]" for a list's
 	// element: "nodes.*.networks.*.routes[].gateway".
@@ -66,7 +66,7 @@ func KeysOf(t reflect.Type, path string) []Key {
 	return keys
 }
 
-// Field is a field of a settings struct; fields of inline structs count as the struct's own.
+// Field describes a field of a settings struct; fields of inline structs count as the struct's own.
 type Field struct {
 	// Name is the key.
 	Name string

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Problem is one thing that is wrong.
+// Problem describes one thing that is wrong with a setting.
 type Problem struct {
 	// Path of the field, "nodes.work-01.disks.longhorn.size".
 	Path string

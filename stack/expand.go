@@ -52,7 +52,7 @@ func expand(f File) (spec.Config, *expansion) {
 	}, e
 }
 
-// placed are the hosts among which a pool spreads its nodes.
+// placed holds the hosts over which a pool spreads its nodes.
 type placed struct {
 	pool  string
 	hosts []string

@@ -11,7 +11,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// layer is one place of the stack file that says something about a node.
+// layer names one place of the stack file that sets something for a node.
 type layer struct {
 	path string
 	node spec.Node
@@ -21,7 +21,7 @@ type layer struct {
 	vmidFrom string
 }
 
-// layers are the places that say something about one node, the weakest first.
+// layers holds the places that set something for one node, the weakest first.
 type layers struct {
 	// own is where a setting would be written for this node alone, or for its pool.
 	own string

@@ -26,7 +26,7 @@ import (
 // Project is the name of the Pulumi project, which stands before every key of a stack file.
 const Project = "talos-proxmox"
 
-// Source is a stack's configuration as Pulumi hands it to a program.
+// Source holds a stack's configuration as Pulumi hands it to a program.
 type Source struct {
 	// Project is the Pulumi project's name; [Project] when unset.
 	Project string
@@ -50,7 +50,7 @@ type Source struct {
 	Environment func(name string) string
 }
 
-// Stack is a stack file, read and expanded.
+// Stack holds a stack file after it was read and expanded.
 type Stack struct {
 	spec.Config
 

@@ -15,7 +15,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/internal/yamltree"
 )
 
-// sourcePos is where and how a value stands in the stack file.
+// sourcePos describes where and how a value is written in the stack file.
 type sourcePos struct {
 	line   int
 	secure bool   // as secure: <ciphertext>
@@ -24,7 +24,7 @@ type sourcePos struct {
 	quoted bool
 }
 
-// stackFile is the stack file's part of the project.
+// stackFile holds the stack file's part of the project.
 type stackFile struct {
 	// keys are the project's top-level keys.
 	keys map[string]*yaml.Node

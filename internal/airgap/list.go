@@ -35,7 +35,7 @@ const (
 	Cluster = "cluster"
 )
 
-// Pull is something that is pulled.
+// Pull describes an image, chart or file that is pulled.
 type Pull struct {
 	// By says who: [Node], [Host], [Program] or [Cluster].
 	By string

@@ -49,7 +49,7 @@ func Head(path string, n int) string {
 // Parent cuts the last element off a path; a path of one element has the parent "".
 func Parent(path string) string { return Head(path, len(elements(path))-1) }
 
-// element is a part of a path, and where it ends.
+// element holds one part of a path and where it ends.
 type element struct {
 	name string
 	end  int

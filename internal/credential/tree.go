@@ -13,7 +13,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/internal/yamltree"
 )
 
-// Step is one step into a tree: a key, or the number of a list's element.
+// Step names one step into a tree: a key, or the number of a list's element.
 type Step struct {
 	Key   string
 	Index int

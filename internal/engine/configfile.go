@@ -16,7 +16,7 @@ const (
 	configFileVariable = "PULUMI_OPTION_CONFIG_FILE"
 )
 
-// process is a running process, as far as it is asked for.
+// process describes a running process.
 type process struct {
 	parent int
 	args   []string

@@ -17,7 +17,7 @@ type Credentials struct {
 	PrivateKey, PublicKey string
 }
 
-// secretFields are the names that a controller has for the fields of its secret; empty where it has none.
+// secretFields holds the names that a controller has for the fields of its Secret; empty where it has none.
 type secretFields struct{ privateKey, publicKey, knownHosts, ca, gitHubURL string }
 
 // NewCredentials returns the secret that the controller reads the repository with, and whether it needs

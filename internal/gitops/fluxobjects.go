@@ -28,7 +28,7 @@ const (
 	FluxInstanceName = "flux"
 )
 
-// Object is a Kubernetes object.
+// Object describes a Kubernetes object.
 type Object struct {
 	APIVersion, Kind, Namespace, Name string
 	Spec                              map[string]any

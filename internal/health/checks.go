@@ -25,7 +25,7 @@ type finding struct {
 	hint   string
 }
 
-// healthCheck is one named check.
+// healthCheck names one check and runs it.
 type healthCheck struct {
 	name string
 	skip func(cluster.Cluster) bool

@@ -29,7 +29,7 @@ type Schematic struct {
 	Extensions []string
 }
 
-// document is the factory's schematic with the boot loader, which the factory's own data model has
+// document holds the factory's schematic with the boot loader, which the factory's own data model has
 // in releases that would force another version of Talos's packages on us. The order of the fields is
 // the factory's: the id depends on it.
 type document struct {

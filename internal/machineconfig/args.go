@@ -30,7 +30,7 @@ func args(flags map[string]string) meta.Args {
 	return out
 }
 
-// leftOut is a problem with a flag, and the document that has it.
+// leftOut describes a flag that a document cannot hold.
 type leftOut struct{ document, message string }
 
 // flagsLeftOut returns the flags that Talos would not pass on: newer releases leave out one whose text
@@ -53,7 +53,7 @@ func flagsLeftOut(cfg spec.Config, provider config.Provider, main *v1alpha1.Conf
 	return found
 }
 
-// component is a component's flags, the document that has them, and their place in it.
+// component holds a component's flags, the document that has them, and their place in it.
 type component struct {
 	document, path string
 	flags          map[string][]string

@@ -20,7 +20,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/internal/machineconfig/explain"
 )
 
-// patchError is a problem with a field of a patch.
+// patchError reports a problem with a field of a patch.
 type patchError struct {
 	// document is the document's place in the patch.
 	document int

@@ -159,7 +159,7 @@ func ThrowAwaySecrets() (*secrets.Bundle, error) {
 	}, nil
 }
 
-// finding is a problem and the nodes that share it.
+// finding holds a problem and the nodes that share it.
 type finding struct {
 	path, message string
 	nodes         []string
@@ -206,7 +206,7 @@ func names(nodes []string) string {
 	}
 }
 
-// fieldError is a problem with a setting that is not a node's own.
+// fieldError reports a problem with a setting that is not a node's own.
 type fieldError struct {
 	path string
 	err  error

@@ -23,7 +23,7 @@ type Input struct {
 	ReadFile func(string) ([]byte, error)
 }
 
-// Manifest is a YAML text of Kubernetes objects that Talos applies at bootstrap.
+// Manifest holds a YAML text of Kubernetes objects that Talos applies at bootstrap.
 type Manifest struct {
 	// Name is unique among the manifests.
 	Name string

@@ -20,7 +20,7 @@ import (
 // inheritMTU is Proxmox's word for the bridge's MTU, which the card then tells the guest.
 const inheritMTU = 1
 
-// route is a route of a device; the zero destination is the default route.
+// route describes a route of a device; the zero destination is the default route.
 type route struct {
 	destination netip.Prefix
 	gateway     netip.Addr

@@ -19,14 +19,14 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// patch is a user's patch, read.
+// patch holds a user's patch after it was read.
 type patch struct {
 	// path of the setting it came from, "talos.patches.all[0]".
 	path string
 	configpatcher.Patch
 }
 
-// source is a patch as the settings give it.
+// source holds a patch as the settings give it.
 type source struct {
 	path string
 	spec.Patch

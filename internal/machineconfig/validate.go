@@ -25,7 +25,7 @@ import (
 // machineDocument is what problems call the v1alpha1 machine configuration, which has no kind.
 const machineDocument = "machine configuration"
 
-// mode is how the node comes to Talos, which decides what its configuration must say.
+// mode tells Talos's validation whether the node installs Talos from its configuration.
 type mode struct{ install bool }
 
 // String returns the name that Talos's messages use.

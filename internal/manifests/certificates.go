@@ -34,7 +34,7 @@ type Certificates struct {
 	UIClient Pair `json:"uiClient"`
 }
 
-// Pair is a certificate with its key, both PEM.
+// Pair holds a certificate and its key, both PEM.
 type Pair struct {
 	// Cert is the certificate.
 	Cert string `json:"cert"`

@@ -30,7 +30,7 @@ type Input struct {
 	Renders *Renders
 }
 
-// part is a manifest before it is numbered.
+// part holds a manifest before it is numbered.
 type part struct {
 	name, contents string
 }

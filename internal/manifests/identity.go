@@ -24,7 +24,7 @@ import (
 // keepAnnotation is how charts say that an object outlives them.
 const keepAnnotation = "helm.sh/resource-policy"
 
-// Object is one Kubernetes object of the day-0 manifests.
+// Object describes one Kubernetes object of the day-0 manifests.
 type Object struct {
 	// ID is apiVersion, kind, namespace and name: "apps/v1/DaemonSet/kube-system/cilium". The namespace
 	// is empty where the manifest names none.

@@ -135,7 +135,7 @@ func (c *Client) send(ctx context.Context, method, path string, form url.Values,
 	return nil
 }
 
-// refused is an error that the API answered with. Proxmox VE puts its reason into the status line.
+// refused reports an error that the API answered with. Proxmox VE puts its reason into the status line.
 type refused struct {
 	code   int
 	status string

@@ -56,7 +56,7 @@ func (g *Gate) WithLock(l *Lock) *Gate {
 	return g
 }
 
-// Closed is the error that everybody gets after the first failure.
+// Closed reports that an earlier step failed: nothing else passes the gate in this run.
 type Closed struct {
 	// Node that is left alone.
 	Node string

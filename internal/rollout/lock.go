@@ -48,7 +48,7 @@ func NewLock(run string, open func(context.Context) (cluster.Access, error)) *Lo
 	return &Lock{open: open, holder: holderOf(run), renewal: lockRenewal, timeout: lockTimeout}
 }
 
-// Locked is the error for a cluster that another run is changing.
+// Locked reports that another run is changing the cluster.
 type Locked struct {
 	// Holder is the other run.
 	Holder string

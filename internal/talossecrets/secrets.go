@@ -19,7 +19,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/internal/machineconfig/explain"
 )
 
-// Secrets are a cluster's secrets in the shape that the Talos provider's Secrets resource has them:
+// Secrets holds a cluster's secrets in the shape that the Talos provider's Secrets resource has them:
 // certificates and keys are PEM in base64. Every value is secret.
 type Secrets struct {
 	// Certs are the certificate authorities and the service accounts' key.
@@ -32,7 +32,7 @@ type Secrets struct {
 	Trustdinfo TrustdInfo `json:"trustdinfo"`
 }
 
-// Certificates are the certificate authorities and the service accounts' key.
+// Certificates holds the certificate authorities and the service accounts' key.
 type Certificates struct {
 	// Etcd is etcd's authority.
 	Etcd Certificate `json:"etcd"`
@@ -46,7 +46,7 @@ type Certificates struct {
 	Os Certificate `json:"os"`
 }
 
-// Certificate is a certificate with its key.
+// Certificate holds a certificate and its key.
 type Certificate struct {
 	// Cert is PEM in base64.
 	Cert string `json:"cert"`
@@ -54,7 +54,7 @@ type Certificate struct {
 	Key string `json:"key"`
 }
 
-// Key is a key alone.
+// Key holds a private key.
 type Key struct {
 	// Key is PEM in base64.
 	Key string `json:"key"`
@@ -68,7 +68,7 @@ type ClusterIdentity struct {
 	Secret string `json:"secret"`
 }
 
-// KubernetesSecrets are Kubernetes's own; one of the two encryption secrets is set.
+// KubernetesSecrets holds Kubernetes's own secrets; one of the two encryption secrets is set.
 type KubernetesSecrets struct {
 	// BootstrapToken lets kubelets join.
 	BootstrapToken string `json:"bootstrapToken"`

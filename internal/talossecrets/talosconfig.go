@@ -16,7 +16,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// ClientConfiguration is an administrator's access to the Talos API: PEM in base64, as the Talos
+// ClientConfiguration gives an administrator access to the Talos API: PEM in base64, as the Talos
 // provider has it. Every value but the authority's certificate is secret.
 type ClientConfiguration struct {
 	// CaCertificate is the certificate of the Talos API's authority.

@@ -12,7 +12,7 @@ import (
 	"github.com/siderolabs/talos/pkg/machinery/config"
 )
 
-// Contract is a Talos minor version, seen as the set of configuration forms that it understands. It
+// Contract names the Talos minor version whose forms of configuration a cluster keeps. It
 // is pinned when a cluster is created, so that a newer program writes the same forms.
 type Contract struct{ Major, Minor int }
 

@@ -3,7 +3,7 @@
 
 package versions
 
-// Images are the images that a Talos release runs when its configuration names none.
+// Images holds the images that a Talos release runs when its configuration names none.
 type Images struct {
 	// Talos is the release that they were read from.
 	Talos string

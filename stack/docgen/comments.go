@@ -18,7 +18,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// comments are the doc comments of struct types and their fields, as one line each.
+// comments holds the doc comments of struct types and their fields, each as one line.
 type comments struct {
 	types  map[string]string
 	fields map[string]string // "Node.Memory"

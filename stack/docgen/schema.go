@@ -16,7 +16,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/stack"
 )
 
-// object is a JSON object; encoding/json writes its keys in order.
+// object holds a JSON object; encoding/json writes its keys in order.
 type object = map[string]any
 
 // schema returns the JSON Schema of a stack file.

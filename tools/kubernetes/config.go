@@ -13,7 +13,7 @@ import (
 	"path/filepath"
 )
 
-// config is the file that --config names. Paths in the arguments are taken relative to the folder
+// config decodes the file that --config names. Paths in the arguments are taken relative to the folder
 // of the file, which becomes the working directory.
 type config struct {
 	// Listen is where the API server listens, "127.0.0.1:0" for any free port.

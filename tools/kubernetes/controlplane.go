@@ -25,7 +25,7 @@ import (
 // shutdownGrace is how long the components get to end by themselves.
 const shutdownGrace = 2 * time.Second
 
-// answer is a line of stdout, in JSON.
+// answer holds a line of stdout, in JSON.
 type answer struct {
 	// Address is where the API server listens; the first answer.
 	Address string `json:"address,omitempty"`

@@ -17,7 +17,7 @@ import (
 	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
 )
 
-// entry is one key of a snapshot. A snapshot is a gzipped gob stream of them, oldest change first.
+// entry holds one key of a snapshot. A snapshot is a gzipped gob stream of them, oldest change first.
 type entry struct {
 	Key, Value []byte
 }

@@ -61,7 +61,7 @@ func emulation(want string) ([]string, error) {
 	}
 }
 
-// reported is an effective version that reports another release of itself.
+// reported wraps an effective version to report another release.
 type reported struct {
 	compatibility.EffectiveVersion
 	version string

@@ -38,7 +38,7 @@ type Args struct {
 	Credentials Credentials
 }
 
-// Installed is a registered controller.
+// Installed holds what a registered controller offers to others.
 type Installed struct {
 	// PublicKey is the deploy key to allow; empty without an SSH key.
 	PublicKey pulumi.StringOutput

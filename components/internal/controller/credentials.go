@@ -77,7 +77,7 @@ func (c Credentials) ageKey(ctx *pulumi.Context, name string, sops spec.SOPS, op
 	}
 }
 
-// secret is a registered secret with what is in it.
+// secret holds a registered Secret and its data.
 type secret struct {
 	resource pulumi.Resource
 	values   []pulumi.StringOutput

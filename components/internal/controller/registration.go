@@ -33,7 +33,7 @@ const (
 	CommandProviderVersion = versions.CommandPlugin
 )
 
-// registration is a deploy key to register.
+// registration describes a deploy key to register.
 type registration struct {
 	ctx        *pulumi.Context
 	name       string
@@ -101,7 +101,7 @@ func defaultAPI(kind, host string) string {
 	}
 }
 
-// plugin is an instance of a plugin that is known by its name alone.
+// plugin registers an instance of a provider plugin by its name, without that provider's SDK.
 type plugin struct{ pulumi.ProviderResourceState }
 
 // provider registers an instance of a plugin, with the token.
@@ -119,7 +119,7 @@ func (r *registration) provider(name, version string, args pulumi.Map) (pulumi.R
 	return pulumi.Provider(p), nil
 }
 
-// deployKeyResource is a deploy key, whatever its host.
+// deployKeyResource registers a deploy key at any git host.
 type deployKeyResource struct{ pulumi.CustomResourceState }
 
 func (r *registration) resource(

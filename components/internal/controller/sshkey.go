@@ -18,7 +18,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/components/internal/stash"
 )
 
-// sshKey is a key pair: the private half in OpenSSH's form, the public one as authorized_keys has it.
+// sshKey holds a key pair: the private half in OpenSSH's form, the public one as authorized_keys has it.
 type sshKey struct{ private, public pulumi.StringOutput }
 
 // deployKey returns the given key, else one that is generated once and kept in the state.

@@ -16,7 +16,7 @@ import (
 // on that one, so the value is on its way.
 const handOver = 30 * time.Second
 
-// Future is a value that becomes known during the run. Use [NewFuture] or [FutureOf].
+// Future holds a value that becomes known during the run. Use [NewFuture] or [FutureOf].
 type Future[T any] struct {
 	what  string
 	once  sync.Once

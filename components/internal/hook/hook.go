@@ -11,7 +11,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 )
 
-// Step is one create or update of a resource, as its hook sees it.
+// Step describes one create or update of a resource to its hook.
 type Step struct {
 	// Ctx is the program's.
 	Ctx *pulumi.Context

@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// Work is what a run has done to a cluster, phase by phase, for the summary at its end.
+// Work collects what a run has done to a cluster, phase by phase, for the summary at its end.
 type Work struct {
 	mu       sync.Mutex
 	phases   []*phase
 	warnings int
 }
 
-// phase is one kind of work on nodes.
+// phase collects one kind of work on nodes.
 type phase struct {
 	what         string
 	nodes        []string

@@ -17,7 +17,7 @@ import (
 // Objects are registered as custom resources whatever their kind, and releases by their token: the
 // packages that have them typed are so large that they would take minutes to compile.
 
-// Object is one Kubernetes object.
+// Object describes one Kubernetes object.
 type Object struct {
 	APIVersion, Kind, Namespace, Name string
 	Labels                            pulumi.StringMap

@@ -18,7 +18,7 @@ import (
 // releaseType is the token of a Helm release.
 const releaseType = "kubernetes:helm.sh/v3:Release"
 
-// Release is a Helm release.
+// Release describes a Helm release.
 type Release struct {
 	pulumi.CustomResourceState
 }

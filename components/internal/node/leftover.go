@@ -18,7 +18,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// API is how Proxmox VE is reached besides by its provider.
+// API holds the address and credentials of Proxmox VE for the calls that its provider does not make.
 type API struct {
 	Settings spec.Proxmox
 	// Token and Password are credentials that become known during the run; nil where the settings have them.

@@ -40,7 +40,7 @@ func MachineOf(n vmargs.Node, lifecycle spec.Lifecycle) vm.Machine {
 // Machines hold remembered VMs by node name.
 type Machines map[string]vm.Machine
 
-// Record is where the state remembers VMs. VMs depend on it: it is the only place that sees what was before,
+// Record remembers the VMs in the state. VMs depend on it: it is the only place that sees what was before,
 // and it refuses, in the preview already, an edit that would replace a VM or lose data.
 type Record struct {
 	// Resource has the machines in the state.

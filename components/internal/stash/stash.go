@@ -64,7 +64,7 @@ func remember[T any](
 	return made, nil
 }
 
-// Outcome is the value that the state has after the step of a Stash. It is read once, however many ask for it.
+// Outcome holds the value that the state has after the step of a Stash. It is read once, however many ask for it.
 type Outcome[T any] struct {
 	value pulumi.Output
 }

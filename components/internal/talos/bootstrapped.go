@@ -54,7 +54,7 @@ func (s *Session) wasBootstrapped(context.Context) (bool, error) {
 	return was, err
 }
 
-// stateResource is a resource of the stack's last state, as far as it is read.
+// stateResource decodes what is read of a resource in the stack's last state.
 type stateResource struct {
 	Type    string `pulumi:"type"`
 	Outputs struct {

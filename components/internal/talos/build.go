@@ -10,7 +10,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// Build is a cluster that is being registered.
+// Build holds what the steps that register a cluster share.
 type Build struct {
 	*Session
 
@@ -33,7 +33,7 @@ type Build struct {
 	permitted pulumi.StringOutput
 }
 
-// Built is a registered cluster.
+// Built holds the outputs of a registered cluster.
 type Built struct {
 	// Kubeconfig of an administrator, known once the cluster is ready.
 	Kubeconfig pulumi.StringOutput

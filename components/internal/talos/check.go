@@ -17,7 +17,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// Request is a cluster that somebody asks for.
+// Request describes the cluster that a caller asks for.
 type Request struct {
 	// Name of the cluster in errors.
 	Name string

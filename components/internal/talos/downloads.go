@@ -13,7 +13,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// downloads are the manifests that control planes fetch. When their URLs are edited, what they hold is
+// downloads fetches the manifests that control planes fetch too. When their URLs are edited, what they hold is
 // fetched here.
 type downloads struct {
 	fetcher manifests.Fetcher

@@ -88,7 +88,7 @@ func (e manifestEdit) lines() []string {
 	return all
 }
 
-// dayZeroObjects are the day-0 objects, which become known during the run.
+// dayZeroObjects holds the day-0 objects, which become known during the run.
 type dayZeroObjects struct {
 	mu  sync.Mutex
 	all []manifests.Object

@@ -17,7 +17,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// Secrets are a cluster's certificates and keys.
+// Secrets holds a cluster's certificates and keys.
 type Secrets struct {
 	// Resource has them in the state.
 	Resource pulumi.Resource

@@ -143,7 +143,7 @@ func drainOf(l spec.Lifecycle) rollout.Drain {
 	}
 }
 
-// runSnapshots are the snapshots of one run, made when the cluster can be reached.
+// runSnapshots takes the snapshots of one run as soon as the cluster can be reached.
 type runSnapshots struct {
 	once sync.Once
 	of   *rollout.Snapshots

@@ -15,13 +15,13 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// HostDevices are the host's devices that the VM gets.
+// HostDevices lists the host's devices that the VM gets.
 type HostDevices struct {
 	PCI vm.VirtualMachineHostpciArrayInput
 	USB vm.VirtualMachineUsbArrayInput
 }
 
-// PCIMapping is a device that is passed through by a mapping of its own, which lets an API token do so. Each
+// PCIMapping describes a device that is passed through by a mapping of its own, which lets an API token do so. Each
 // device has its own mapping: the devices of one mapping are alternatives.
 type PCIMapping struct {
 	Address string

@@ -26,7 +26,7 @@ import (
 // ErrUnreachable is what calls to a node that is off return.
 var ErrUnreachable = errors.New("connection refused")
 
-// Node is one machine of the fake cluster.
+// Node plays one machine of the fake cluster.
 type Node struct {
 	Unreachable bool
 	Version     string
@@ -55,7 +55,7 @@ type Node struct {
 	OnUpgrade func(n *Node, image string) error
 }
 
-// Fake is a cluster without machines: nodes by address, and a Kubernetes API in memory.
+// Fake plays a cluster without machines: nodes by address, and a Kubernetes API in memory.
 type Fake struct {
 	mu          sync.Mutex
 	Nodes       map[string]*Node

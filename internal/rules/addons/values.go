@@ -16,7 +16,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// need is a value of a chart without which something does not work.
+// need describes a value of a chart without which a setting does not work.
 type need struct {
 	key string
 	// fits reports whether a value is one that works.

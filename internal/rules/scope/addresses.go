@@ -12,7 +12,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// Known is an address that something has, and what that is.
+// Known holds an address and what has it.
 type Known struct {
 	Addr netip.Addr
 	// What has it: "the DNS server of cluster.nameservers[0]".
@@ -83,7 +83,7 @@ func Prefixes(texts []string) []netip.Prefix {
 	return all
 }
 
-// Range is a range of addresses of one IP family.
+// Range holds the first and last address of a range within one IP family.
 type Range struct{ First, Last netip.Addr }
 
 // RangeOf returns the addresses of a network.

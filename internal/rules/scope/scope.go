@@ -12,7 +12,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// Scope is one configuration that is checked.
+// Scope holds one configuration while it is checked.
 type Scope struct {
 	// Said is the configuration as it was given.
 	Said spec.Config

@@ -11,7 +11,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/internal/rules/scope"
 )
 
-// component is a program whose flags a stack file can give.
+// component describes a program whose flags a stack file can set.
 type component struct {
 	// path of the flags.
 	path string

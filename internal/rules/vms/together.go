@@ -226,7 +226,7 @@ func (r *rules) firmwares() {
 	}
 }
 
-// have is "node a has" or "node a and 3 more have".
+// have returns "node a has" or "node a and 3 more have".
 func have(nodes []spec.NamedNode) string {
 	if len(nodes) == 1 {
 		return "node " + nodes[0].Name + " has"

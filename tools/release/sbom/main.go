@@ -58,7 +58,7 @@ func write(out io.Writer, path, name, version string) error {
 	return cdx.NewBOMEncoder(out, cdx.BOMFileFormatJSON).SetPretty(true).EncodeVersion(bom, cdx.SpecVersion1_6)
 }
 
-// component is a module as it was built, in place of the one that was asked for where it was replaced.
+// component returns a module as it was built, in place of the one that was asked for where it was replaced.
 func component(m *debug.Module) cdx.Component {
 	if m.Replace != nil {
 		m = m.Replace
@@ -74,5 +74,5 @@ func component(m *debug.Module) cdx.Component {
 	return c
 }
 
-// purl is the package URL of a Go module.
+// purl returns the package URL of a Go module.
 func purl(path, version string) string { return "pkg:golang/" + path + "@" + version }

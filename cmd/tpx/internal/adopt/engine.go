@@ -17,7 +17,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/internal/proxmox"
 )
 
-// engine is Pulumi, on one stack.
+// engine runs Pulumi on one stack.
 type engine struct {
 	project pulumi.Project
 	cli     pulumi.CLI

@@ -47,7 +47,7 @@ func Run(ctx context.Context, args []string, out, errs io.Writer) int {
 	}
 }
 
-// where are the flags that every command has.
+// where holds the flags that every command has.
 type where struct{ dir, stack, configFile string }
 
 func newRoot() *cobra.Command {

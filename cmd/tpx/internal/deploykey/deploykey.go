@@ -22,7 +22,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/internal/deploykeyenv"
 )
 
-// Key is a deploy key of a repository.
+// Key describes a deploy key and its repository.
 type Key struct {
 	// API of the git host, https://git.example.com/api/v1.
 	API string
@@ -53,7 +53,7 @@ func FromEnvironment(getenv func(string) string) (Key, error) {
 	return k, nil
 }
 
-// host is the git host, with the repository's name in two parts.
+// host names the git host, and the repository's owner and name.
 type host struct {
 	client      *gitea.Client
 	owner, name string

@@ -19,7 +19,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// Finding is something that keeps an up from succeeding, or may.
+// Finding reports something that keeps an `up` from succeeding, or may do so.
 type Finding struct {
 	// Check that found it.
 	Check string `json:"check"`

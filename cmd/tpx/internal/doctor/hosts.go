@@ -58,7 +58,7 @@ func (e *examiner) hosts() error {
 	return nil
 }
 
-// disk is a disk that a node's VM gets.
+// disk describes a disk that a node's VM gets.
 type disk struct {
 	setting, datastore string
 	gib                int
@@ -90,7 +90,7 @@ func imageDatastore(c spec.Config, n spec.NamedNode) string {
 	return spec.Value(c.Image(n).Datastore)
 }
 
-// store is a datastore as one host sees it.
+// store describes a datastore as one host sees it.
 type store struct {
 	Storage string `json:"storage"`
 	Active  int    `json:"active"`
@@ -169,7 +169,7 @@ func (e *examiner) checkStore(host, setting, name, content string, stores map[st
 	}
 }
 
-// bridge is a bridge of a host.
+// bridge describes a host's bridge.
 type bridge struct {
 	Iface string `json:"iface"`
 	VLAN  any    `json:"bridge_vlan_aware"`

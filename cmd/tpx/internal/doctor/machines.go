@@ -18,7 +18,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// machine is a VM or a container that is there.
+// machine describes a VM or a container that exists.
 type machine struct {
 	ID   int    `json:"vmid"`
 	Name string `json:"name"`

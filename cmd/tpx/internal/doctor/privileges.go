@@ -16,7 +16,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// Privilege is one that a stack needs, at a path of Proxmox VE's access control list.
+// Privilege names a privilege that a stack needs, at a path of Proxmox VE's access control list.
 type Privilege struct{ Path, Name, For string }
 
 // NeededPrivileges returns what the stack needs on a release of Proxmox VE, sorted, each once.

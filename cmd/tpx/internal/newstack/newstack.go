@@ -207,7 +207,7 @@ func Write(p pulumi.Project, cli pulumi.CLI, a Answers) (string, error) {
 	return path, nil
 }
 
-// node is one node of the file.
+// node describes one node of the file.
 type node struct {
 	Name, Role, Address string
 	ID                  int

@@ -29,7 +29,7 @@ type Cluster struct {
 // ClusterType is the type of the component that a cluster is.
 const ClusterType = "talos-proxmox:components:TalosCluster"
 
-// resource is a resource of a state.
+// resource decodes a resource of a stack's state.
 type resource struct {
 	URN     string         `json:"urn"`
 	Type    string         `json:"type"`

@@ -57,7 +57,7 @@ type Node struct {
 	Error string `json:"error,omitempty"`
 }
 
-// Certificate is one that ends.
+// Certificate names a certificate and when it expires.
 type Certificate struct {
 	Of   string    `json:"of"`
 	Ends time.Time `json:"ends"`
