@@ -18,7 +18,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// largeConfig is a cluster of three control planes and as many workers as are left, on ten hosts.
+// largeConfig returns a cluster of three control planes and otherwise workers, on ten hosts.
 func largeConfig(nodes int) spec.Config {
 	cfg := clusterConfig(3, 0)
 	cfg.Proxmox.Endpoint, cfg.Proxmox.APIToken = spec.Ptr("https://pve.example.com:8006"), spec.Ptr(spec.NewSecret("root@pam!t=0"))

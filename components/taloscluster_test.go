@@ -97,7 +97,7 @@ func talosAnswers(preview bool) (func(pulumi.MockResourceArgs) (string, resource
 	}, nil
 }
 
-// made is a cluster whose outputs a test looks at.
+// made holds a cluster whose outputs a test looks at.
 type made struct {
 	*pulumitest.Recorder
 

@@ -16,7 +16,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/lab/env"
 )
 
-// Result is how a command ended.
+// Result describes how a command ended.
 type Result struct {
 	Stdout, Stderr string
 	Code           int

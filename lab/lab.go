@@ -19,7 +19,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/lab/tools"
 )
 
-// Lab is a lab that runs for one test. Its methods may be called at the same time.
+// Lab runs a lab for one test. Its methods may be called at the same time.
 type Lab struct {
 	t      testing.TB
 	dir    string

@@ -19,7 +19,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/lab/tools"
 )
 
-// failing is a test that only remembers why it failed.
+// failing plays a test that only remembers why it failed.
 type failing struct {
 	testing.TB
 	why string

@@ -9,7 +9,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/lab/tools"
 )
 
-// Option is a choice for [Start].
+// Option sets something for [Start].
 type Option func(*settings)
 
 type settings struct {

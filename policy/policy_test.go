@@ -14,7 +14,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/internal/vm"
 )
 
-// remembered is what the state remembers of two control planes and a worker.
+// remembered returns what the state remembers of two control planes and a worker.
 func remembered(change func(map[string]any)) Resource {
 	machine := func(role, host string, id int) map[string]any {
 		return map[string]any{"hostname": "n", "vm": map[string]any{"role": role, "host": host, "vmId": id, "rebuild": 0}}
@@ -36,7 +36,7 @@ func set(all map[string]any, node, key string, value any) {
 	all[node].(map[string]any)["vm"].(map[string]any)[key] = value
 }
 
-// stateOf is a state in which a resource remembers machines.
+// stateOf returns a state in which a resource remembers machines.
 func stateOf(r Resource) func() (map[string]Machines, error) {
 	machines, _ := machinesOf(r)
 

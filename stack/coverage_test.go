@@ -25,7 +25,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/stack"
 )
 
-// message is what a rule says.
+// message holds what a rule says.
 type message struct {
 	at   string
 	form *regexp.Regexp
@@ -168,7 +168,7 @@ func TestEveryKeyIsTyped(t *testing.T) {
 	t.Logf("%d keys, broken by %v", len(keys), tried)
 }
 
-// wrongValues are values that a key cannot have, by what is wrong with them.
+// wrongValues returns values that a key cannot have, by what is wrong with them.
 func wrongValues(k spec.Key) map[string]any {
 	wrong := map[string]any{}
 	if strings.Contains(k.Path, ".") { // top-level keys are told by another name: with the project's before them

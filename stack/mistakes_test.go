@@ -19,7 +19,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/stack"
 )
 
-// mistake is one edit of a base stack.
+// mistake describes one edit of a base stack.
 type mistake struct {
 	base  string
 	edits []string

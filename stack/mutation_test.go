@@ -22,7 +22,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/stack"
 )
 
-// place is one key of a stack file: the entry i of a mapping, and the type of its value.
+// place names one key of a stack file: the entry i of a mapping, and the type of its value.
 type place struct {
 	path  string
 	in    *yaml.Node

@@ -22,7 +22,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the expected problems, then fail")
 
-// ruleCase is one stack that breaks a rule: the base stack with Set laid over it; null removes.
+// ruleCase describes one stack that breaks a rule: the base stack with Set laid over it; null removes.
 type ruleCase struct {
 	Name string         `yaml:"name"`
 	Set  map[string]any `yaml:"set"`

@@ -17,7 +17,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/stack"
 )
 
-// fleet is a random cluster: named workers, members known by their addresses, and a counted pool
+// fleet generates a random cluster: named workers, members known by their addresses, and a counted pool
 // with numbers left out.
 type fleet struct {
 	named   []int

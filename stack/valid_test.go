@@ -59,7 +59,7 @@ func TestRightStacksPass(t *testing.T) {
 	}
 }
 
-// compiledSchema is the schema that editors check stack files by.
+// compiledSchema returns the schema by which editors check stack files.
 func compiledSchema(t *testing.T) *jsonschema.Schema {
 	t.Helper()
 	document, err := jsonschema.UnmarshalJSON(strings.NewReader(read(t, "../schema/stack.schema.json")))

@@ -21,7 +21,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// compileBudget is what a program may have to compile that imports the components.
+// compileBudget limits what a program has to compile that imports the components.
 type compileBudget struct {
 	Packages  int `yaml:"packages"`
 	Kilobytes int `yaml:"kilobytes"`

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// examined is what `tpx doctor --json` tells.
+// examined decodes what `tpx doctor --json` reports.
 type examined struct {
 	Checks []struct{ Check, State, Why string }
 	// Findings with their settings.

@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fence is a block of commands in a page.
+// fence holds a block of commands in a page.
 type fence struct {
 	page, heading string
 	// number counts the blocks under the same heading, from 1.
@@ -26,7 +26,7 @@ type fence struct {
 	script string
 }
 
-// name is "docs/tpx.md: tpx" or, from the second block under a heading on, "docs/tpx.md: tpx 2".
+// name returns "docs/tpx.md: tpx" or, from the second block under a heading on, "docs/tpx.md: tpx 2".
 func (f fence) name() string {
 	if f.number == 1 {
 		return f.page + ": " + f.heading
@@ -106,7 +106,7 @@ func documented() map[string]struct{ test, why string } {
 	}
 }
 
-// pages are those that users read.
+// pages returns the pages that users read.
 func pages(t *testing.T) []string {
 	t.Helper()
 	all := []string{"README.md", "CONTRIBUTING.md", "SECURITY.md", "UPGRADE.md", "template/README.md", "examples/fleet/README.md"}
@@ -180,7 +180,7 @@ func TestDocumentedCommands(t *testing.T) {
 	assert.Contains(t, d.run("docs/lab.md: Git in the lab", "", "", "git push", "git -C repository push"), "gitea.example.com ssh-ed25519 ")
 }
 
-// reader is somebody who runs what the pages say.
+// reader runs what the pages say.
 type reader struct {
 	*site
 

@@ -20,7 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// site is a lab site of its own, with a copy of the project beside it, so that tests run side by side
+// site runs a lab site of its own, with a copy of the project beside it, so that tests run side by side
 // and leave nothing behind in the repository.
 type site struct {
 	t       *testing.T
@@ -32,7 +32,7 @@ type site struct {
 	providers string   // who does the providers' work, as --providers says it; "" for the stand-ins
 }
 
-// result is how a command ended.
+// result holds how a command ended.
 type result struct {
 	stdout, stderr string
 	code           int

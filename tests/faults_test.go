@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// scenario is something that goes wrong during an up, and how it is mended.
+// scenario describes something that goes wrong during an up, and how it is mended.
 type scenario struct {
 	name string
 	// what goes wrong, in words, and the faults that make it so: the arguments of `lab fault add`.
@@ -36,7 +36,7 @@ type scenario struct {
 	again []string
 }
 
-// faulty is a site whose ups meet faults.
+// faulty runs a site whose ups meet faults.
 type faulty struct {
 	*site
 	nodes []string // that the stack has

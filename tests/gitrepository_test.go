@@ -20,7 +20,7 @@ const (
 	gitURL  = "https://" + gitHost + gitPath + ".git"
 )
 
-// repository is a clone of the site's git repository, where somebody works.
+// repository holds a clone of the site's git repository, in which a user works.
 type repository struct {
 	*site
 
@@ -70,7 +70,7 @@ func (r *repository) untouched() {
 	require.Equal(r.t, head+"\tHEAD\n"+head+"\trefs/heads/main\n", remote, "nobody else has written to git")
 }
 
-// deployKey is a key as the git host's API lists it.
+// deployKey decodes a key as the git host's API lists it.
 type deployKey struct {
 	Title    string `json:"title"`
 	Key      string `json:"key"`

@@ -21,7 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// way is an edit that may be interrupted anywhere.
+// way describes an edit that may be interrupted anywhere.
 type way struct {
 	name string
 	// from is the stack file that the site was brought to before, nil for an empty site.

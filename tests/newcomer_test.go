@@ -100,7 +100,7 @@ func TestDevAndProdInOneSite(t *testing.T) {
 	again.isSettled()
 }
 
-// running is a stack that is up.
+// running holds a stack that is up.
 type running struct {
 	*site
 	stack, file string
@@ -153,7 +153,7 @@ type objects struct {
 	Items []object `json:"items"`
 }
 
-// object is an object of Kubernetes, as far as tests look at it.
+// object decodes what tests look at of a Kubernetes object.
 type object struct {
 	Metadata struct {
 		Name      string `json:"name"`

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// trio is three control planes whose machines are edited, with the gate and without.
+// trio runs three control planes whose machines are edited, with the gate and without.
 type trio struct{ *site }
 
 func newTrio(t *testing.T) trio {

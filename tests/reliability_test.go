@@ -21,7 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// recorded is a scenario that was run.
+// recorded describes a scenario that was run.
 type recorded struct {
 	What    string   `json:"what"`
 	Faults  []string `json:"faults"`

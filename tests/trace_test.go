@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// event is an operation of the site's trace.
+// event decodes an operation of the site's trace.
 type event struct {
 	Op     string            `json:"op"`
 	Object string            `json:"object"`
@@ -77,7 +77,7 @@ func (t trace) objects() []string {
 	return objects
 }
 
-// outage is a time in which a node did not serve.
+// outage describes a time in which a node did not serve.
 type outage struct {
 	node     string
 	plane    bool

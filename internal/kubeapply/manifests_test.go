@@ -30,7 +30,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/internal/kubeapply"
 )
 
-// anyObjects is a Kubernetes API in memory for objects of any kind.
+// anyObjects plays a Kubernetes API in memory for objects of any kind.
 type anyObjects struct {
 	api    *dynamicfake.FakeDynamicClient
 	mapper forgetful

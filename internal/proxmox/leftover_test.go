@@ -20,7 +20,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/internal/proxmox"
 )
 
-// hypervisor is a Proxmox VE with one VM, or none.
+// hypervisor plays a Proxmox VE with one VM, or none.
 type hypervisor struct {
 	mu     sync.Mutex
 	there  bool

@@ -37,7 +37,7 @@ const (
 	planeTime  = workerTime + etcdTime
 )
 
-// lifelike is a cluster whose nodes take their time. Each has a pod to be drained.
+// lifelike plays a cluster whose nodes take their time. Each has a pod to be drained.
 type lifelike struct {
 	*clustertest.Fake
 

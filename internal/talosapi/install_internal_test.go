@@ -35,7 +35,7 @@ func (s *stream[T]) Recv() (*T, error) {
 	return first, nil
 }
 
-// newTalos is the API of a node since 1.13.
+// newTalos plays the API of a node since Talos 1.13.
 type newTalos struct {
 	machineapi.LifecycleServiceClient
 	machineapi.ImageServiceClient

@@ -22,7 +22,7 @@ const (
 	FluxRepository = "fluxcd-community.github.io/helm-charts"
 )
 
-// Sources are the directories of the Go modules that charts are made of.
+// Sources finds the directories of the Go modules that charts are made of.
 type Sources struct {
 	// Cilium are checkouts of Cilium, one per version to serve.
 	Cilium []string
@@ -76,7 +76,7 @@ func Pack(dir string, sources Sources) error {
 	return packStandIns(dir)
 }
 
-// entry is a chart in a repository's index.
+// entry describes a chart in a repository's index.
 type entry struct {
 	*chart.Metadata
 	URLs   []string `json:"urls"`

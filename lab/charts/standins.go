@@ -15,7 +15,7 @@ import (
 //go:embed standins
 var standInFiles embed.FS
 
-// standIn is a chart that no Go module carries, at the place and with the versions that stacks ask for.
+// standIn describes a chart that no Go module carries, at the place and with the versions that stacks ask for.
 type standIn struct {
 	location, name string
 	versions       map[string]string // chart to app

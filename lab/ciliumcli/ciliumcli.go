@@ -26,7 +26,7 @@ import (
 // repository is where the CLI looks where nothing else is said.
 const repository = "https://helm.cilium.io"
 
-// CLI is the Cilium CLI as a [kube.Program].
+// CLI plays the Cilium CLI as a [kube.Program].
 type CLI struct {
 	// Chart returns the archive of a chart's version in a repository. Required.
 	Chart func(repository, name, version string) ([]byte, error)

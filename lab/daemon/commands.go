@@ -16,7 +16,7 @@ import (
 // killLimit bounds how long an operation waits for the commands that it ends.
 const killLimit = 10 * time.Second
 
-// commands are the commands that run under `lab exec`. Each holds a request open and hears on it
+// commands tracks what runs under `lab exec`. Each command holds a request open and hears on it
 // when it is to die; the request ends when it has.
 type commands struct {
 	mu     sync.Mutex

@@ -66,7 +66,7 @@ func (d *Daemon) listen() (*http.Server, error) {
 	return server, nil
 }
 
-// refusal is the body of a refused request.
+// refusal holds the body of a refused request.
 type refusal struct {
 	Error string `json:"error"`
 }

@@ -49,7 +49,7 @@ type Options struct {
 	Log *slog.Logger
 }
 
-// Daemon is a running lab.
+// Daemon runs a lab.
 type Daemon struct {
 	opts      Options
 	siteDir   SiteDir

@@ -12,7 +12,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/lab/fault"
 )
 
-// adding is the body of a request for a fault.
+// adding holds the body of a request for a fault.
 type adding struct {
 	Kind string            `json:"kind"`
 	With map[string]string `json:"with"`

@@ -17,7 +17,7 @@ import (
 	"syscall"
 )
 
-// Watch is an open request on which the lab says when the command is to die.
+// Watch holds open a request on which the lab says when the command is to die.
 type Watch struct {
 	cancel context.CancelFunc
 	done   chan struct{}

@@ -26,7 +26,7 @@ const (
 // ErrNotRunning is returned where a running lab is needed.
 var ErrNotRunning = errors.New("no lab runs")
 
-// SiteDir is the absolute path of a site's directory, by which other processes reach its lab.
+// SiteDir holds the absolute path of a site's directory, by which other processes reach its lab.
 type SiteDir string
 
 // Path returns the path of one of the site's files.

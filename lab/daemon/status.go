@@ -11,7 +11,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/lab/talos/node"
 )
 
-// Status is the site at one moment.
+// Status describes the site at one moment.
 type Status struct {
 	Site     string               `json:"site"`
 	Gateway  string               `json:"gateway"`
@@ -22,7 +22,7 @@ type Status struct {
 	Clusters []node.ClusterStatus `json:"clusters"`
 }
 
-// HostStatus is a Proxmox VE host.
+// HostStatus describes a Proxmox VE host.
 type HostStatus struct {
 	Name      string   `json:"name"`
 	Cluster   string   `json:"cluster"`
@@ -32,7 +32,7 @@ type HostStatus struct {
 	Files     []string `json:"files"` // volume ids of images on its storages
 }
 
-// VMStatus is a virtual machine.
+// VMStatus describes a virtual machine.
 type VMStatus struct {
 	VMID    int    `json:"vmid"`
 	Name    string `json:"name"`
@@ -42,7 +42,7 @@ type VMStatus struct {
 	Pending bool   `json:"pending"`
 }
 
-// NodeStatus is a Talos node that has booted.
+// NodeStatus describes a Talos node that has booted.
 type NodeStatus struct {
 	node.NodeStatus
 

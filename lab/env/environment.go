@@ -16,7 +16,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/lab/tools"
 )
 
-// Environment are the variables of a command whose world is a lab, by name.
+// Environment maps the variables of a command that runs in a lab to their values.
 type Environment map[string]string
 
 // New returns the environment own ("NAME=value" each, as from [os.Environ]) with the lab as its environment. A

@@ -38,7 +38,7 @@ func (e Environment) Attach(choice Choice, program string, stderr io.Writer) (de
 	return s.stop, nil
 }
 
-// standins is a running child process with the stand-ins.
+// standins runs a child process with the stand-ins.
 type standins struct {
 	providers string // for PULUMI_DEBUG_PROVIDERS
 	cmd       *exec.Cmd

@@ -32,7 +32,7 @@ type Factory struct {
 	known map[string]Schematic
 }
 
-// problem is an answer that is not a success.
+// problem describes an answer that is not a success.
 type problem struct {
 	status  int
 	message string

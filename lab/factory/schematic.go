@@ -16,7 +16,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Schematic is the factory's, with the boot loader that its newer releases know. The order of the fields
+// Schematic decodes the factory's schematics, with the boot loader that its newer releases know. The order of the fields
 // is the factory's: the id depends on it.
 type Schematic struct {
 	Overlay       schematic.Overlay `yaml:"overlay,omitempty"`

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Fault is one that was added.
+// Fault describes a fault that was added.
 type Fault struct {
 	ID   int  `json:"id"`
 	Kind Kind `json:"kind"`
@@ -64,7 +64,7 @@ type Trace interface {
 	Begin(op, object string, attrs map[string]string) (end func(error))
 }
 
-// Set are the faults of a site. Its methods may be called at the same time.
+// Set holds the faults of a site. Its methods may be called at the same time.
 type Set struct {
 	trace Trace
 	known Known

@@ -12,7 +12,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/lab/fault"
 )
 
-// told is a trace that remembers what began and what ended.
+// told records, as a trace, what began and what ended.
 type told struct{ began, ended []string }
 
 func (t *told) Begin(op, object string, _ map[string]string) func(error) {

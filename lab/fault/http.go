@@ -13,13 +13,13 @@ import (
 	"time"
 )
 
-// Answer is an error that an API gives.
+// Answer describes an error that an API gives.
 type Answer struct {
 	Status  int
 	Message string
 }
 
-// Call is a call of an API that may go wrong.
+// Call describes a call of an API that may go wrong.
 type Call struct {
 	API, Name, Method string
 	// Node are the names of the node that is called, nil when it is none.

@@ -44,7 +44,7 @@ const (
 	Web     = "web"
 )
 
-// Key is something that a fault is told when it is added.
+// Key describes a setting that a fault takes when it is added.
 type Key struct {
 	Name    string
 	Means   string

@@ -31,7 +31,7 @@ const (
 	tokenSeconds = 365 * 24 * 3600
 )
 
-// controller is the process of one pod, started again as often as it ends.
+// controller runs the process of one pod, started again as often as it ends.
 type controller struct {
 	cancel context.CancelFunc
 	ended  chan struct{}

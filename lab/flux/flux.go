@@ -27,7 +27,7 @@ const (
 	appLabel = "app"
 )
 
-// Config is one cluster's Flux.
+// Config describes one cluster's Flux.
 type Config struct {
 	// Admin reaches the cluster's API server on loopback as an administrator. Required.
 	Admin *rest.Config

@@ -17,7 +17,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
 )
 
-// Gateway is a running proxy.
+// Gateway serves a CONNECT proxy into a site.
 type Gateway struct {
 	net    *guest.Net
 	log    *slog.Logger

@@ -64,7 +64,7 @@ func serve(ctx context.Context, conns *conns, log *slog.Logger, handler http.Han
 	context.AfterFunc(ctx, func() { _ = server.Close() }) // closes what it serves; nothing is left to do
 }
 
-// conns is a listener of connections that were dialled within the process.
+// conns listens for connections that were dialled within the process.
 type conns struct {
 	queue chan net.Conn
 	done  chan struct{}

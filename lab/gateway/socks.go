@@ -34,7 +34,7 @@ const (
 	socksAddressBytes = 4 + 2 // of the address in an answer, which nobody reads
 )
 
-// Socks is a SOCKS 5 proxy into a site, for clients such as Flux's SSH that know no other.
+// Socks serves a SOCKS 5 proxy into a site, for clients such as Flux's SSH that know no other.
 type Socks struct {
 	net      *guest.Net
 	log      *slog.Logger

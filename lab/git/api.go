@@ -12,7 +12,7 @@ import (
 	"strconv"
 )
 
-// dialect is how a git host's API speaks of deploy keys.
+// dialect describes how a git host's API speaks of deploy keys.
 type dialect struct {
 	// path has the repository and, at its end, a key's id.
 	path *regexp.Regexp
@@ -58,7 +58,7 @@ var apiForm = regexp.MustCompile(`^(/api/v[134])?/(repos/[^/]+/[^/]+/keys|projec
 
 func isAPI(urlPath string) bool { return apiForm.MatchString(urlPath) }
 
-// request is a key that is to be registered, in any dialect.
+// request decodes a key that is to be registered, in any dialect.
 type request struct {
 	Title    string `json:"title"`
 	Key      string `json:"key"`

@@ -22,7 +22,7 @@ import (
 // branch is the one that new repositories have.
 const branch = "main"
 
-// Host is the git host of a site.
+// Host serves the git repositories of a site.
 type Host struct {
 	dir    string
 	token  string

@@ -29,7 +29,7 @@ import (
 
 const token = "the-token"
 
-// server is a running git host; every URL of it is of one host, 127.0.0.1.
+// server runs a git host; every URL of it is of one host, 127.0.0.1.
 type server struct {
 	t    *testing.T
 	host *git.Host

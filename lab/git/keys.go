@@ -16,7 +16,7 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// Key is a deploy key of a repository.
+// Key describes a deploy key of a repository.
 type Key struct {
 	ID       int    `json:"id"`
 	Title    string `json:"title"`

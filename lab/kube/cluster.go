@@ -24,7 +24,7 @@ import (
 // startTimeout bounds [Start] when its context has no deadline.
 const startTimeout = 90 * time.Second
 
-// Config is the Kubernetes of one cluster, as its control planes configure it.
+// Config describes the Kubernetes of one cluster, as its control planes configure it.
 type Config struct {
 	// Name is the cluster's name, for messages. Required.
 	Name string
@@ -75,7 +75,7 @@ type Config struct {
 	Programs []Program
 }
 
-// Cluster is the running Kubernetes of one cluster.
+// Cluster runs the Kubernetes of one cluster.
 type Cluster struct {
 	config  Config
 	process *process

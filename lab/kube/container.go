@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// kind is how a container ends.
+// kind tells how a container ends.
 type kind int
 
 const (
@@ -30,7 +30,7 @@ func role(policy *corev1.ContainerRestartPolicy) kind {
 	return setsUp
 }
 
-// phase is where a container is in its life.
+// phase tells where a container is in its life.
 type phase int
 
 const (
@@ -44,7 +44,7 @@ const (
 // lookAgain is between looks at a program that runs, in real time.
 const lookAgain = 100 * time.Millisecond
 
-// container is one container of a pod.
+// container plays one container of a pod.
 type container struct {
 	spec  *corev1.Container
 	kind  kind

@@ -24,7 +24,7 @@ import (
 // crashEnv names the file with the config of a cluster that [TestMain] runs instead of the tests.
 const crashEnv = "KUBE_TEST_CRASH"
 
-// portable is a config that JSON can hold.
+// portable holds a config in a form for JSON.
 type portable struct {
 	kube.Config
 

@@ -88,7 +88,7 @@ func authority(t *testing.T, name string) (cert, key []byte) {
 		pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: keyDER})
 }
 
-// cluster is a running cluster with its client.
+// cluster runs a cluster for one test, with a client.
 type cluster struct {
 	*kube.Cluster
 	kubernetes.Interface

@@ -21,7 +21,7 @@ var (
 	ErrStopped = errors.New("the cluster has stopped")
 )
 
-// NodeSpec is a node as its kubelet registers it, with what Talos adds to it.
+// NodeSpec describes a node as its kubelet registers it, with what Talos adds to it.
 type NodeSpec struct {
 	// Name is the Node's name. Required.
 	Name string
@@ -54,7 +54,7 @@ type NodeSpec struct {
 	StaticPods []StaticPod
 }
 
-// StaticPod is a pod of the control plane in kube-system.
+// StaticPod describes a pod of the control plane in kube-system.
 type StaticPod struct {
 	// Name is that of the component, "kube-apiserver"; the mirror pod is called <name>-<node>.
 	Name string
@@ -106,7 +106,7 @@ func (c *Cluster) Node(ctx context.Context, n NodeSpec) error {
 	return nil
 }
 
-// run is one call of Node.
+// run serves one call of Node.
 type run struct {
 	spec    NodeSpec
 	kubelet *kubelet

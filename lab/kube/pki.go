@@ -22,7 +22,7 @@ import (
 // certLife is how long issued certificates are valid; every start issues new ones.
 const certLife = 365 * 24 * time.Hour
 
-// authority is a CA that issues certificates.
+// authority issues certificates.
 type authority struct {
 	certPEM []byte
 	cert    *x509.Certificate

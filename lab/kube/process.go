@@ -26,7 +26,7 @@ const (
 	logTail = 12
 )
 
-// process is a running lab-kubernetes. It ends when its stdin closes, so it never outlives us.
+// process runs lab-kubernetes. It ends when its stdin closes, so it never outlives us.
 type process struct {
 	cmd   *exec.Cmd
 	stdin io.WriteCloser
@@ -41,7 +41,7 @@ type process struct {
 	once  sync.Once
 }
 
-// answer is a line of the process's stdout.
+// answer decodes a line of the process's stdout.
 type answer struct {
 	Address  string `json:"address"`
 	Snapshot string `json:"snapshot"`

@@ -27,7 +27,7 @@ type Program interface {
 	Run(ctx context.Context, p Process) error
 }
 
-// Process is a container as its program sees it.
+// Process describes a container to the program that plays it.
 type Process struct {
 	// Args are the container's command and arguments.
 	Args []string

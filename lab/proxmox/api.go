@@ -23,14 +23,14 @@ const (
 	statusNoConnection = 595
 )
 
-// failure is an answer that is not a success.
+// failure describes an answer that is not a success.
 type failure struct {
 	status  int
 	message string
 	fields  map[string]string
 }
 
-// request is an authenticated call.
+// request holds an authenticated call.
 type request struct {
 	*http.Request
 	caller

@@ -18,7 +18,7 @@ const (
 	csrfHeader   = "CSRFPreventionToken"
 )
 
-// Token is an API token.
+// Token describes an API token.
 type Token struct {
 	// Value is the whole token, "root@pam!lab=11111111-2222-…".
 	Value string
@@ -36,7 +36,7 @@ type Auth struct {
 	tickets map[string]string // ticket → CSRF token
 }
 
-// caller is who makes a request.
+// caller names who makes a request.
 type caller struct {
 	user   string // "root@pam", "root@pam!lab"
 	grants Grants

@@ -12,7 +12,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/lab/site/pve"
 )
 
-// Grants are privileges by path of the access control list: "/", "/vms", "/vms/100", "/storage/local",
+// Grants holds privileges by path of the access control list: "/", "/vms", "/vms/100", "/storage/local",
 // "/sdn/zones", "/pool/k8s", "/mapping/pci/gpu". What is below a path has the path's, unless a nearer one is named.
 type Grants map[string][]string
 
@@ -32,7 +32,7 @@ func (g Grants) has(path, privilege string) bool {
 	}
 }
 
-// need is a privilege at a path, or one of several.
+// need names a privilege at a path, or several of which one is enough.
 type need struct {
 	path string
 	any  []string

@@ -91,7 +91,7 @@ func session(channel ssh.Channel, requests <-chan *ssh.Request, sh shell) {
 	}
 }
 
-// shell is a root shell on a host, which knows what the provider does with it.
+// shell plays a root shell on a host, which knows what the provider does with it.
 type shell struct {
 	cluster *site.Cluster
 	host    string

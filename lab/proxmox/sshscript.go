@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// importJob is a disk image that is to become a VM's disk.
+// importJob describes a disk image that is to become a VM's disk.
 type importJob struct {
 	file, format, datastore, options, drive string
 	vm                                      int

@@ -20,17 +20,17 @@ type Pool struct {
 	Storages []string `json:"storages,omitempty"`
 }
 
-// HAGroup is a group of hosts for high availability; Settings are as the API has them.
+// HAGroup describes a group of hosts for high availability; Settings are as the API has them.
 type HAGroup struct {
 	Settings map[string]string `json:"settings"`
 }
 
-// HAResource is a VM under high availability, by its id "vm:100".
+// HAResource describes a VM under high availability, by its id "vm:100".
 type HAResource struct {
 	Settings map[string]string `json:"settings"`
 }
 
-// Mapping is a PCI or USB resource mapping.
+// Mapping describes a PCI or USB resource mapping.
 type Mapping struct {
 	// Map has one entry per host, "node=alpha,path=0000:01:00.0,id=8086:1234".
 	Map         []string `json:"map"`
@@ -64,7 +64,7 @@ func (c *Cluster) View(do func(o Objects)) {
 	do(Objects{c})
 }
 
-// Objects are the cluster-wide objects. They are valid inside [Cluster.Edit] and [Cluster.View] alone.
+// Objects reads and changes the cluster-wide objects. It is valid inside [Cluster.Edit] and [Cluster.View] alone.
 type Objects struct{ c *Cluster }
 
 // Pools returns the pools by name.

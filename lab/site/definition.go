@@ -20,7 +20,7 @@ type Definition struct {
 	Clusters  []ClusterDef `json:"clusters"`
 }
 
-// ClusterDef is one Proxmox VE cluster. Its first one is the default: endpoints that name no host lead to it.
+// ClusterDef describes one Proxmox VE cluster. Its first one is the default: endpoints that name no host lead to it.
 type ClusterDef struct {
 	Name     string       `json:"name"`
 	Hosts    []HostDef    `json:"hosts"`
@@ -29,7 +29,7 @@ type ClusterDef struct {
 	PVE int `json:"pve,omitempty"`
 }
 
-// HostDef is a Proxmox VE host.
+// HostDef describes a Proxmox VE host.
 type HostDef struct {
 	Name      string `json:"name"`
 	Cores     int    `json:"cores"`
@@ -49,7 +49,7 @@ const (
 	StorageNFS     = "nfs"
 )
 
-// StorageDef is a storage, configured cluster-wide as in storage.cfg.
+// StorageDef describes a storage, configured cluster-wide as in storage.cfg.
 type StorageDef struct {
 	ID   string `json:"id"`
 	Type string `json:"type"` // "dir", "lvmthin", "nfs"

@@ -74,7 +74,7 @@ func rootCause(err error) string {
 	}
 }
 
-// DownloadRequest is a download-url call.
+// DownloadRequest describes a download-url call.
 type DownloadRequest struct {
 	Storage  string
 	Content  string // "iso", "vztmpl"

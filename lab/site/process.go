@@ -22,7 +22,7 @@ const (
 	stateLost   = "hangs"
 )
 
-// process is a powered-on VM.
+// process runs a powered-on VM.
 type process struct {
 	cancel   context.CancelFunc
 	done     chan struct{} // closed when it is off

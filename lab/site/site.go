@@ -44,7 +44,7 @@ type Options struct {
 	Log *slog.Logger
 }
 
-// Site is an open site. Its methods may be called at the same time.
+// Site holds an open site. Its methods may be called at the same time.
 type Site struct {
 	opts Options
 	net  *guest.Net
@@ -213,7 +213,7 @@ func (s *Site) Clusters() []*Cluster {
 	return cs
 }
 
-// Cluster is one Proxmox VE cluster of a site.
+// Cluster plays one Proxmox VE cluster of a site.
 type Cluster struct {
 	s *Site
 	c *cluster

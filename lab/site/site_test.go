@@ -21,7 +21,7 @@ import (
 
 const root = "root@pam"
 
-// guests are operating systems under a test's control: each boot waits for what the test decides.
+// guests plays operating systems under a test's control: each boot waits for what the test decides.
 type guests struct {
 	mu     sync.Mutex
 	boots  []*guest.Machine

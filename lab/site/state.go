@@ -33,7 +33,7 @@ type cluster struct {
 	USB         map[string]*Mapping    `json:"usb,omitempty"`
 }
 
-// volume is a file or a disk on a storage.
+// volume describes a file or a disk on a storage.
 type volume struct {
 	Storage string       `json:"storage"`
 	Host    string       `json:"host,omitempty"` // "" on shared storages

@@ -16,7 +16,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/lab/site/pve"
 )
 
-// StorageStatus is a storage as one host sees it.
+// StorageStatus describes a storage as one host sees it.
 type StorageStatus struct {
 	StorageDef
 
@@ -24,7 +24,7 @@ type StorageStatus struct {
 	Path string
 }
 
-// VolumeInfo is a file or disk on a storage.
+// VolumeInfo describes a file or disk on a storage.
 type VolumeInfo struct {
 	VolID   string // "local:iso/talos.iso"
 	Content string

@@ -25,7 +25,7 @@ const (
 	exitOK    = "OK"
 )
 
-// Task is a job of a host.
+// Task describes a job of a host.
 type Task struct {
 	UPID  string    `json:"upid"`
 	Node  string    `json:"node"`

@@ -16,7 +16,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/lab/site/pve"
 )
 
-// VM is a virtual machine at one moment.
+// VM describes a virtual machine at one moment.
 type VM struct {
 	ID      int               `json:"vmid"`
 	Name    string            `json:"name"`

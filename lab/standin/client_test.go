@@ -26,7 +26,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/lab/standin/bridge"
 )
 
-// engine is a test's view of a provider, over the wire.
+// engine calls a provider over the wire, as Pulumi's engine does.
 type engine struct {
 	t   *testing.T
 	rpc pulumirpc.ResourceProviderClient

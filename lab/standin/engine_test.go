@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// workspace is a Pulumi project of the test's own.
+// workspace holds a Pulumi project of the test's own.
 type workspace struct {
 	t        *testing.T
 	dir, cli string

@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// fakePVE is as much of a Proxmox VE API as one VM and one file need. Tasks end at once.
+// fakePVE plays as much of a Proxmox VE API as one VM and one file need. Tasks end at once.
 type fakePVE struct {
 	*httptest.Server
 

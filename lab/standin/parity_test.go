@@ -12,7 +12,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/lab/standin/bridge"
 )
 
-// story is the life of a resource with a provider, as the engine and the site see it.
+// story records the life of a resource with a provider, as the engine and the site see it.
 type story struct {
 	Problems []string // what Check says
 	Refused  string   // the error of Check
@@ -39,7 +39,7 @@ type story struct {
 	Left        any // what the site has in the end
 }
 
-// scene is a resource and what happens to it.
+// scene describes a resource and what happens to it.
 type scene struct {
 	token  string
 	inputs bridge.Tree

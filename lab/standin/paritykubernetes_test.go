@@ -38,7 +38,7 @@ func TestKubernetesIsLikeThePlugin(t *testing.T) {
 	}
 }
 
-// kubernetesScene is an object or a release, and what happens to it.
+// kubernetesScene describes an object or a release, and what happens to it.
 type kubernetesScene struct {
 	token          string
 	inputs, edited bridge.Tree
@@ -47,7 +47,7 @@ type kubernetesScene struct {
 	looks          []string          // the paths of what may come about
 }
 
-// kubernetesStage is a provider with a cluster of its own.
+// kubernetesStage runs a provider with a cluster of its own.
 type kubernetesStage struct {
 	engine engine
 	api    rest.Interface

@@ -32,7 +32,7 @@ type narrator struct {
 	used map[string]bool
 }
 
-// recording is what is kept of a plugin.
+// recording holds what was recorded of a plugin.
 type recording struct {
 	// Given is what the scenes were made from, where that is drawn by lot.
 	Given   json.RawMessage  `json:"given,omitempty"`

@@ -25,7 +25,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/lab/standin/bridge"
 )
 
-// stage is a provider with a site of its own.
+// stage runs a provider with a site of its own.
 type stage struct {
 	// ports by API token: as under an engine, each configuration has a process of its own.
 	ports map[string]int

@@ -75,7 +75,7 @@ func (e engine) talosGiven() talosGiven {
 	}
 }
 
-// talosScene is a resource of a node's or a factory's, and what happens to it.
+// talosScene describes a resource of a node's or a factory's, and what happens to it.
 type talosScene struct {
 	token  string
 	inputs bridge.Tree // "endpoint: NODE" is the side's own node
@@ -86,7 +86,7 @@ type talosScene struct {
 	about      string // what the factory is asked of it has this in it
 }
 
-// talosStage is a provider with a factory of its own.
+// talosStage runs a provider with a factory of its own.
 type talosStage struct {
 	engine  engine
 	factory *httptest.Server

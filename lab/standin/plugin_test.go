@@ -63,7 +63,7 @@ func genuine(t *testing.T, name string) int {
 	return port
 }
 
-// logger is as much of an engine as a plugin talks to.
+// logger plays as much of an engine as a plugin talks to.
 type logger struct {
 	pulumirpc.UnimplementedEngineServer
 

@@ -27,7 +27,7 @@ import (
 // guide is the page that tells users which role their token needs.
 var guide = filepath.Join("..", "..", "docs", "proxmox.md")
 
-// privilege is a row of the guide's table: what it is for, and what it grants.
+// privilege holds a row of the guide's table: what it is for, and what it grants.
 type privilege struct {
 	what   string
 	grants proxmox.Grants

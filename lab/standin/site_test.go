@@ -23,7 +23,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/lab/standin/bridge"
 )
 
-// idle is a guest that runs until it is told to stop.
+// idle plays a guest that runs until it is told to stop.
 type idle struct{}
 
 func (idle) Run(ctx context.Context, m *guest.Machine) guest.Exit {

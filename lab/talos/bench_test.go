@@ -43,7 +43,7 @@ const (
 	waitLimit  = 20 * time.Second
 )
 
-// bench is a site by hand: a network, machines, and the nodes in them.
+// bench builds a site by hand: a network, machines, and the nodes in them.
 type bench struct {
 	t     *testing.T
 	ctx   context.Context // ends with the test
@@ -78,7 +78,7 @@ func newBench(t *testing.T) *bench {
 	return b
 }
 
-// cluster is the secrets and configurations of one cluster.
+// cluster holds the secrets and configurations of one cluster.
 type cluster struct {
 	bench  *bench
 	bundle *secrets.Bundle

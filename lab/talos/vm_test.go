@@ -14,7 +14,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
 )
 
-// vm is a machine whose disk survives its power cycles.
+// vm plays a machine whose disk survives its power cycles.
 type vm struct {
 	bench *bench
 	m     guest.Machine

@@ -24,7 +24,7 @@ const (
 	top    = 40.0
 )
 
-// kind is a group of operations that share a colour.
+// kind groups operations that share a colour.
 type kind struct {
 	name, colour string
 	ops          []string
@@ -46,7 +46,7 @@ func kinds() []kind {
 	}
 }
 
-// bar is one operation on a line.
+// bar draws one operation on a line.
 type bar struct {
 	line, kind int
 	from, to   time.Time

@@ -19,7 +19,7 @@ const (
 	Pulumi     = "pulumi"
 )
 
-// Dir is the directory that `make tools` fills. A variable names a single tool elsewhere: LAB_KUBERNETES
+// Dir names the directory that `make tools` fills. A variable names a single tool elsewhere: LAB_KUBERNETES
 // is the path of lab-kubernetes, LAB_CHARTS that of charts, LAB_FLUX_CONTROLLERS that of flux-controllers.
 type Dir string
 

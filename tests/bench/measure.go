@@ -50,7 +50,7 @@ type row struct {
 	IsUp bool
 }
 
-// bench is a site with a project.
+// bench measures commands in a site with a project.
 type bench struct {
 	root, dir, speed string
 }

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// column is one figure of the table. Growth is shown for figures that must grow no faster than the nodes do.
+// column describes one figure of the table. Growth is shown for figures that must grow no faster than the nodes do.
 type column struct {
 	name   string
 	value  func(row) float64

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// event is an operation in the lab's trace.
+// event decodes an operation of the lab's trace.
 type event struct {
 	Op     string            `json:"op"`
 	Object string            `json:"object"`

@@ -143,7 +143,7 @@ func (r *Runner) kubectl(ctx context.Context, what, node string) error {
 	return nil
 }
 
-// proxmox is the API of Proxmox VE, reached as the lab's commands reach it.
+// proxmox calls the API of Proxmox VE as the lab's commands do.
 type proxmox struct {
 	client *http.Client
 	token  string

@@ -17,7 +17,7 @@ func Judge(o Observation) []string {
 	)
 }
 
-// outage is a time in which a node did not serve that had served before.
+// outage describes a time in which a node did not serve that had served before.
 type outage struct {
 	address  string
 	plane    bool

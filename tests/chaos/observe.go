@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Event is an operation in the lab's trace. The lab writes it, never the product.
+// Event decodes an operation of the lab's trace. The lab writes it, never the product.
 type Event struct {
 	Op     string            `json:"op"`
 	Object string            `json:"object"`
@@ -46,7 +46,7 @@ type Site struct {
 	} `json:"clusters"`
 }
 
-// Resource is an entry of the stack's state.
+// Resource decodes an entry of the stack's state.
 type Resource struct {
 	URN  string
 	Type string
@@ -54,7 +54,7 @@ type Resource struct {
 	VMID int
 }
 
-// Observation is one command of Pulumi and what came of it.
+// Observation records one command of Pulumi's and what came of it.
 type Observation struct {
 	Command Step
 	// Exit is the command's exit code; Killed reports whether the lab killed it.

@@ -36,7 +36,7 @@ type Runner struct {
 	came  bool         // a command succeeded
 }
 
-// result is how a command ended.
+// result holds how a command ended.
 type result struct {
 	stdout, stderr string
 	exit           int

@@ -25,7 +25,7 @@ const (
 	Clear Verb = "clear"
 )
 
-// Step is one line of a script.
+// Step holds one line of a script.
 type Step struct {
 	Verb Verb
 	Args []string

@@ -35,7 +35,7 @@ type keyCase struct {
 	shown func(*testing.T)
 }
 
-// settled is a stack around a place where the keys of a node can be written.
+// settled holds a stack around a place where the keys of a node can be written.
 type settled struct {
 	at   string
 	base string

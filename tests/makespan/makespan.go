@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// Times are what the steps take.
+// Times holds what the steps take.
 type Times struct {
 	Download, CreateVM, Boot, Install, Join, Release time.Duration
 	// Jitter is the share by which a step of one node may take more or less.
@@ -36,7 +36,7 @@ func Lifelike() Times {
 // short is what a step takes that waits for nothing.
 const short = 100 * time.Millisecond
 
-// Resource is one of a stack's state.
+// Resource describes a resource of a stack's state.
 type Resource struct {
 	URN          string   `json:"urn"`
 	Type         string   `json:"type"`
@@ -61,7 +61,7 @@ func ReadState(export string) ([]Resource, error) {
 	return state.Deployment.Resources, nil
 }
 
-// Plan is how a creation goes.
+// Plan describes how a creation goes.
 type Plan struct {
 	// Took is how long it takes in the order that the engine was told, and Chain how long the longest chain of steps
 	// takes each of which needs the one before it.
@@ -70,13 +70,13 @@ type Plan struct {
 	Steps []Step
 }
 
-// Step is a step of the engine.
+// Step describes a step of the engine.
 type Step struct {
 	Name       string
 	Start, End time.Duration
 }
 
-// Ratio is how much longer the creation takes than it must.
+// Ratio returns how much longer the creation takes than it must.
 func (p Plan) Ratio() float64 { return p.Took.Seconds() / p.Chain.Seconds() }
 
 // String names the steps on the way.
@@ -90,7 +90,7 @@ func (p Plan) String() string {
 	return b.String()
 }
 
-// site is what happens on the nodes beside the engine's steps.
+// site plays what happens on the nodes beside the engine's steps.
 type site struct {
 	times Times
 	nodes []string

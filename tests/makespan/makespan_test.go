@@ -15,7 +15,7 @@ import (
 
 const urn = "urn:pulumi:s::p::t::"
 
-// resource is one of the state that comes after others.
+// resource returns a resource that comes after others.
 func resource(kind, name string, after ...string) makespan.Resource {
 	r := makespan.Resource{URN: urn + name, Type: kind}
 	for _, other := range after {
@@ -25,7 +25,7 @@ func resource(kind, name string, after ...string) makespan.Resource {
 	return r
 }
 
-// twoNodes is a control plane and a worker, whose configuration comes after others.
+// twoNodes returns a control plane and a worker, whose configuration comes after others.
 func twoNodes(worker ...string) []makespan.Resource {
 	return []makespan.Resource{
 		resource("proxmoxve:Download/file:File", "image"),

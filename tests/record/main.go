@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// session is what is typed. The program is the one that `make tools` built.
+// session returns what is typed. The program is the one that `make tools` built.
 func session() []string {
 	return []string{
 		"tpx check dev",
@@ -105,13 +105,13 @@ func prepare(root, dir string) error {
 	return os.WriteFile(filepath.Join(project, "go.mod"), []byte("module launcher\n\ngo 1.26\n"), 0o600)
 }
 
-// line is a line that the terminal shows, and when.
+// line holds a line that the terminal shows, and when.
 type line struct {
 	at   time.Duration
 	text string
 }
 
-// tape is what a terminal shows. Waits are cut short, so that the picture is over in a minute and nearly the same each time.
+// tape records what a terminal shows. Waits are cut short, so that the picture is over in a minute and nearly the same each time.
 type tape struct {
 	now   time.Duration
 	lines []line

@@ -21,7 +21,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// fiveNodes is a cluster of three control planes and two workers.
+// fiveNodes returns a cluster of three control planes and two workers.
 func fiveNodes() spec.Config {
 	cfg := spec.Config{
 		Proxmox: spec.Proxmox{Hosts: map[string]spec.Host{"pve": {}}},

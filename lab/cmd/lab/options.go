@@ -14,7 +14,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/lab/env"
 )
 
-// options are the flags of all commands.
+// options holds the flags of all commands.
 type options struct {
 	site      string // absolute
 	providers env.Choice

@@ -23,7 +23,7 @@ const (
 	ExitHalt
 )
 
-// Guest is the operating system inside a powered-on VM.
+// Guest plays the operating system inside a powered-on VM.
 type Guest interface {
 	// Run runs from power-on until the guest stops by itself or ctx ends (a power cut). It must
 	// have released every address and listener when it returns.
@@ -77,7 +77,7 @@ type Machine struct {
 	PullImage func(ctx context.Context, ref string) (*Image, error)
 }
 
-// NIC is a network card.
+// NIC describes a network card.
 type NIC struct {
 	Index  int
 	MAC    string
@@ -87,13 +87,13 @@ type NIC struct {
 	Model  string
 }
 
-// CDDrive is a drive with a medium.
+// CDDrive describes a drive with a medium.
 type CDDrive struct {
 	Device string // "ide2"
 	Size   int64  // bytes
 }
 
-// Interface is a network interface as the guest agent reports it.
+// Interface describes a network interface as the guest agent reports it.
 type Interface struct {
 	Name      string
 	MAC       string
@@ -109,7 +109,7 @@ type CloudInit struct {
 	DNSDomain  string
 }
 
-// IPConfig is the address setting of the NIC with the same index.
+// IPConfig holds the address setting of the NIC with the same index.
 type IPConfig struct {
 	IPv4     netip.Prefix // invalid: none
 	Gateway4 netip.Addr
@@ -118,7 +118,7 @@ type IPConfig struct {
 	Gateway6 netip.Addr
 }
 
-// PCI is a passed-through device.
+// PCI describes a passed-through device.
 type PCI struct {
 	Address string
 	Mapping string
@@ -127,7 +127,7 @@ type PCI struct {
 // Image holds what an image file or a boot disk holds: which Talos, of which schematic.
 type Image = image.Image
 
-// Disk is a disk attached to a VM. What the guest stores survives reboots and the lab's own restarts.
+// Disk holds a disk attached to a VM. What the guest stores survives reboots and the lab's own restarts.
 type Disk struct {
 	Device string // "scsi0"
 	Size   int64  // bytes

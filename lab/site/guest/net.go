@@ -18,7 +18,7 @@ import (
 // ErrAddressInUse is returned by [Net.Up] when another machine already holds the address.
 var ErrAddressInUse = errors.New("address already in use on this network")
 
-// Net is the site's network: which addresses are up, and who listens on them. Every listener is a
+// Net plays the site's network: which addresses are up, and who listens on them. Every listener is a
 // real one on loopback; [Net.DialContext] leads an address of the site to it.
 type Net struct {
 	mu        sync.Mutex

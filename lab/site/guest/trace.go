@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Event is one operation of the site, with its start and end.
+// Event records one operation of the site, with its start and end.
 type Event struct {
 	Op     string            `json:"op"`     // "vm.start", "talos.apply", …
 	Object string            `json:"object"` // whom it concerns: "vm/800", "node/10.0.0.1", "cluster/dev"

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Error is an answer of Proxmox VE that is not a success. Its texts are those of Proxmox VE.
+// Error describes an answer of Proxmox VE that is not a success. Its texts are those of Proxmox VE.
 type Error struct {
 	// Status is the HTTP status.
 	Status int

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// Properties is a property string, "local-lvm:vm-1-disk-0,size=10G": pairs with one default key that may
+// Properties holds a property string, "local-lvm:vm-1-disk-0,size=10G": pairs with one default key that may
 // be left out.
 type Properties struct {
 	first string // the default key

@@ -162,7 +162,7 @@ func SplitList(s string) []string {
 	return strings.FieldsFunc(s, func(r rune) bool { return r == ';' || r == ',' || r == ' ' })
 }
 
-// NIC is a parsed net setting.
+// NIC holds a parsed net setting.
 type NIC struct {
 	Model, MAC, Bridge string
 	Tag, MTU           int

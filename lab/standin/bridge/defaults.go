@@ -9,7 +9,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 )
 
-// Defaults are the values that properties get when they are left out, by pattern: "cpu.cores",
+// Defaults holds the values that properties get when they are left out, by pattern: "cpu.cores",
 // "disks[*].size". A default for an object or a list makes the block itself appear.
 type Defaults map[string]any
 

@@ -10,7 +10,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
 )
 
-// Change is one changed property.
+// Change describes one changed property.
 type Change struct {
 	Path     Path
 	Old, New any // plain; nil when absent. May be secret.

@@ -16,7 +16,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/lab/standin/wire"
 )
 
-// Package is a provider: its configuration, what it manages and what can be asked of it.
+// Package describes a provider: its configuration, what it manages and what can be asked of it.
 type Package struct {
 	// Name and Version are those of the genuine plugin: "proxmoxve", "6.18.1".
 	Name, Version string
@@ -33,7 +33,7 @@ type Package struct {
 	Functions map[string]*Function
 }
 
-// Resource is one kind of resource.
+// Resource describes one kind of resource.
 type Resource struct {
 	// Args and State are zero values of the SDK's Args and resource structs.
 	Args  pulumi.Input
@@ -88,7 +88,7 @@ type Resource struct {
 	Delete func(ctx context.Context, op *Op) error
 }
 
-// Function is a function of the provider.
+// Function describes a function of the provider.
 type Function struct {
 	// Args and Result are zero values of the SDK's structs.
 	Args, Result any
@@ -97,7 +97,7 @@ type Function struct {
 	Call         func(ctx context.Context, op *Op) (Tree, error)
 }
 
-// Op is an operation under way.
+// Op holds an operation under way.
 type Op struct {
 	Conn   *wire.Conn
 	Client any
@@ -130,7 +130,7 @@ func (o *Op) Warn(format string, args ...any) {
 	o.Conn.Log(wire.Warning, o.URN, fmt.Sprintf(format, args...))
 }
 
-// types are a resource's types, read once.
+// types holds a resource's types, read once.
 type types struct{ args, state *Type }
 
 func (r *Resource) types() (types, error) {

@@ -16,7 +16,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/lab/standin/wire"
 )
 
-// provider is a package on one connection.
+// provider serves a package on one connection.
 type provider struct {
 	plugin.UnimplementedProvider
 

@@ -12,7 +12,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 )
 
-// Kind is the kind of a value.
+// Kind names the kind of a value.
 type Kind int
 
 // The kinds of values.
@@ -27,14 +27,14 @@ const (
 	Object
 )
 
-// Type is the type of a property, as an SDK's Go type tells it.
+// Type describes the type of a property, read from an SDK's Go type.
 type Type struct {
 	Kind   Kind
 	Elem   *Type   // of lists and maps
 	Fields []Field // of objects, sorted by name
 }
 
-// Field is a property of an object.
+// Field describes a property of an object.
 type Field struct {
 	Name     string
 	Type     *Type

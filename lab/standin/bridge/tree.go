@@ -10,7 +10,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 )
 
-// Tree is a plain view of properties: maps, lists, strings, float64s, bools; secrets opened, unknown
+// Tree holds a plain view of properties: maps, lists, strings, float64s, bools; secrets opened, unknown
 // values left out. What it holds may be secret and must not be put into texts.
 type Tree map[string]any
 

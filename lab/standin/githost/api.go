@@ -18,7 +18,7 @@ import (
 
 var errNotFound = errors.New("404 Not Found")
 
-// api is a git host's.
+// api calls a git host's API.
 type api struct {
 	base, header, token string
 	owner               string // of GitHub's repositories
@@ -71,7 +71,7 @@ func (a *api) call(ctx context.Context, method, path string, body, into any) err
 	return json.Unmarshal(text, into)
 }
 
-// keys is one kind of git host's deploy keys.
+// keys describes the deploy keys of one kind of git host.
 type keys struct {
 	// at is the collection in the API.
 	at func(a *api, in bridge.Tree) string

@@ -33,7 +33,7 @@ const (
 	clientBurst = 100
 )
 
-// cluster is a configured cluster.
+// cluster holds the clients of a configured cluster.
 type cluster struct {
 	// unreachable says why the cluster does not answer; "" when it does.
 	unreachable string

@@ -94,7 +94,7 @@ func (c *cluster) remove(
 	return gone(ctx, client, u, name, id, timeoutFor(u, seconds), log)
 }
 
-// getter is the part of a client that waits need.
+// getter names the part of a client that waits need.
 type getter interface {
 	Get(context.Context, string, metav1.GetOptions, ...string) (*unstructured.Unstructured, error)
 }

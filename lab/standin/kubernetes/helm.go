@@ -49,7 +49,7 @@ func (g getterOf) ToRawKubeConfigLoader() clientcmd.ClientConfig {
 	return inNamespace{rawConfig: g.c.kubeconfig, namespace: g.namespace}
 }
 
-// inNamespace is a kubeconfig with another namespace.
+// inNamespace wraps a kubeconfig to have another namespace.
 type inNamespace struct {
 	rawConfig
 	namespace string

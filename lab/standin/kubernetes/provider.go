@@ -22,7 +22,7 @@ const pluginVersion = "4.33.0"
 // releaseToken is the one kind that is no Kubernetes object.
 const releaseToken = "kubernetes:helm.sh/v3:Release"
 
-// provider is the plugin on one connection.
+// provider serves the plugin's protocol on one connection.
 type provider struct {
 	plugin.UnimplementedProvider
 

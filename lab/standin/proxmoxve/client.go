@@ -21,7 +21,7 @@ import (
 // errNotFound: the API says that the thing does not exist.
 var errNotFound = errors.New("the requested resource does not exist")
 
-// httpError is any other refusal.
+// httpError reports any other refusal.
 type httpError struct {
 	code    int
 	message string
@@ -31,7 +31,7 @@ func (e *httpError) Error() string {
 	return fmt.Sprintf("received an HTTP %d response - Reason: %s", e.code, e.message)
 }
 
-// api is a client of one Proxmox VE API.
+// api calls one Proxmox VE API.
 type api struct {
 	base  string // https://host:8006/api2/json/
 	http  *http.Client

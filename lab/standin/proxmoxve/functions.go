@@ -26,7 +26,7 @@ func functions() map[string]*bridge.Function {
 	}
 }
 
-// nodeLine is a host in the API's list.
+// nodeLine decodes a host in the API's list.
 type nodeLine struct {
 	Node, Status, Level string
 	Fingerprint         string `json:"ssl_fingerprint"`

@@ -13,7 +13,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/lab/standin/bridge"
 )
 
-// object is something that the API keeps under a path and a name, made, read, changed and deleted
+// object describes something that the API stores under a path and a name, made, read, changed and deleted
 // without a task.
 type object struct {
 	what string

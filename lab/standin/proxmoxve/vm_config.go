@@ -13,7 +13,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/lab/standin/bridge"
 )
 
-// vmConfig is a VM's configuration as the API tells it, every value as text.
+// vmConfig holds a VM's configuration as the API returns it, every value as text.
 type vmConfig map[string]string
 
 func (m machine) config(ctx context.Context) (vmConfig, error) {

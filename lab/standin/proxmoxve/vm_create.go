@@ -17,7 +17,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/lab/standin/bridge"
 )
 
-// machine is a VM of an API.
+// machine names a VM and the API that has it.
 type machine struct {
 	*api
 	node string

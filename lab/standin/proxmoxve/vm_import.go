@@ -18,7 +18,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/lab/standin/bridge"
 )
 
-// shellLogin is how the hosts are reached by SSH.
+// shellLogin holds how the hosts are reached by SSH.
 type shellLogin struct {
 	username, password, privateKey, socks string
 	nodes                                 []bridge.Tree

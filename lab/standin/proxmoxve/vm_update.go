@@ -40,7 +40,7 @@ func numbered() map[string]struct {
 	}
 }
 
-// update is an update of a VM under way.
+// update carries out an update of a VM.
 type update struct {
 	machine
 	op      *bridge.Op

@@ -42,7 +42,7 @@ func clientConfig(name string, t bridge.Tree) (*clientconfig.Config, error) {
 	return cfg, nil
 }
 
-// target is the node of an operation.
+// target names the node of an operation.
 type target struct {
 	endpoint, node string
 	config         *clientconfig.Config

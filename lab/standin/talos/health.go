@@ -22,7 +22,7 @@ const (
 	checkPause   = time.Second
 )
 
-// checkup is a health check under way.
+// checkup runs the health checks of a cluster.
 type checkup struct {
 	client       *client.Client
 	controlPlane []string
@@ -31,7 +31,7 @@ type checkup struct {
 
 func (h *checkup) all() []string { return slices.Concat(h.controlPlane, h.workers) }
 
-// check is one thing that must hold.
+// check names one thing that must hold.
 type check struct {
 	what    string
 	timeout time.Duration

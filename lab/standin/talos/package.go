@@ -27,7 +27,7 @@ const (
 	defaultFactory    = "https://factory.talos.dev"
 )
 
-// session is a configured provider.
+// session holds a configured provider.
 type session struct {
 	factory *factory.Client
 }

@@ -16,7 +16,7 @@ import (
 	"google.golang.org/grpc/stats"
 )
 
-// Conn is one connection of an engine: one configured provider. Several programs, and several
+// Conn serves one connection of an engine: one configured provider. Several programs, and several
 // providers of one program, share a stand-in's port; what each was configured with stays apart.
 type Conn struct {
 	ctx    context.Context

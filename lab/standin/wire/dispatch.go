@@ -17,7 +17,7 @@ type dispatcher struct {
 	pulumirpc.UnimplementedResourceProviderServer
 }
 
-// rpc is a method of the provider protocol.
+// rpc calls a method of the provider protocol.
 type rpc[Q, R any] func(pulumirpc.ResourceProviderServer, context.Context, Q) (R, error)
 
 func forward[Q, R any](ctx context.Context, q Q, method rpc[Q, R]) (R, error) {

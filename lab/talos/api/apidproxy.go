@@ -242,7 +242,7 @@ func (p *apidProxy) copyStream(in grpc.ServerStream, out *lockedSender, method, 
 	}
 }
 
-// replayed is a stream whose only message was already read.
+// replayed serves a stream whose only message was already read.
 type replayed struct {
 	grpc.ServerStream
 	first proto.Message

@@ -34,7 +34,7 @@ import (
 // kernelReserveMiB is what the kernel keeps of the machine's memory for itself.
 const kernelReserveMiB = 110
 
-// machineServer is the Talos API of a configured node.
+// machineServer serves the Talos API of a configured node.
 type machineServer struct {
 	machine.UnimplementedMachineServiceServer
 	node *node.Node

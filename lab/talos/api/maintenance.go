@@ -23,7 +23,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/lab/talos/nodepki"
 )
 
-// maintenanceServer is the Talos API of a node without a configuration.
+// maintenanceServer serves the Talos API of a node without a configuration.
 type maintenanceServer struct {
 	machine.UnimplementedMachineServiceServer
 	node *node.Node

@@ -22,7 +22,7 @@ type Starter interface {
 	Start(ctx context.Context, c Config) (Cluster, error)
 }
 
-// Cluster is the running Kubernetes of one cluster.
+// Cluster runs the Kubernetes of one cluster.
 type Cluster interface {
 	// Addr is the loopback host:port of the TLS API server.
 	Addr() string
@@ -44,7 +44,7 @@ type Snapshotter interface {
 	Snapshot(ctx context.Context) ([]byte, error)
 }
 
-// Config is one cluster's API server as its control planes configure it.
+// Config describes one cluster's API server as its control planes configure it.
 type Config struct {
 	// Name is the cluster's name, for messages.
 	Name string
@@ -78,7 +78,7 @@ type Config struct {
 	Trace *guest.Trace
 }
 
-// NodeSpec is a node as its kubelet registers it.
+// NodeSpec describes a node as its kubelet registers it.
 type NodeSpec struct {
 	Name         string
 	Addresses    []netip.Addr
@@ -99,7 +99,7 @@ type NodeSpec struct {
 	StaticPods []StaticPod
 }
 
-// StaticPod is a pod of the control plane.
+// StaticPod describes a pod of the control plane.
 type StaticPod struct {
 	// Name is "kube-apiserver", "kube-controller-manager" or "kube-scheduler".
 	Name string
@@ -118,7 +118,7 @@ type Options struct {
 	HTTPClient *http.Client
 }
 
-// Node is a control plane as its cluster's Kubernetes needs it.
+// Node describes a control plane to its cluster's Kubernetes.
 type Node interface {
 	Config() config.Provider
 	Hostname() string
@@ -130,7 +130,7 @@ type Node interface {
 	Reachable(ref string) error
 }
 
-// Members are the etcd cluster that holds the data of a Kubernetes.
+// Members runs the etcd cluster that holds the data of a Kubernetes.
 type Members interface {
 	TalosID() string
 	// Watch returns a channel that closes at the next change.

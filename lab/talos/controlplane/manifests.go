@@ -24,7 +24,7 @@ import (
 //go:embed manifests/*.yaml
 var manifestFiles embed.FS
 
-// manifest is a named document set, in the order in which Talos applies them.
+// manifest holds a named document set, in the order in which Talos applies them.
 type manifest struct {
 	name    string
 	content []byte

@@ -19,7 +19,7 @@ import (
 // imageSize is about the size in bytes of Talos's root file system.
 const imageSize = 75 << 20
 
-// Device is a block device as Talos publishes it.
+// Device describes a block device as Talos publishes it.
 type Device struct {
 	Spec *block.DiskSpec
 	// Disk is what the device is, nil when it is a CD drive or a loop device.

@@ -46,7 +46,7 @@ func ParseInstallation(content []byte) (Installation, bool) {
 	return in, true
 }
 
-// System is the disk that holds an installation. Every change is durable when it returns.
+// System holds an installation on a disk. Every change is durable when it returns.
 type System struct {
 	mu   sync.Mutex
 	Disk *guest.Disk

@@ -24,7 +24,7 @@ var (
 	errNotEnough       = errors.New("etcdserver: re-configuration failed due to not enough started members")
 )
 
-// Member is a member as every replica knows it.
+// Member describes a member as every replica knows it.
 type Member struct {
 	ID      uint64     `json:"id"`
 	Name    string     `json:"name"`
@@ -48,7 +48,7 @@ type Host interface {
 	Poke()
 }
 
-// Group is one etcd cluster: its members, and those of them that run.
+// Group plays one etcd cluster: its members, and those of them that run.
 type Group struct {
 	UID   string
 	talos string
@@ -182,7 +182,7 @@ func (g *Group) Detach(id uint64, n Host) {
 	}
 }
 
-// View is a moment of the group.
+// View describes the group at one moment.
 type View struct {
 	Members  []Member
 	Alive    map[uint64]bool

@@ -25,7 +25,7 @@ type loggedEvent struct {
 	event *machine.Event
 }
 
-// Log is the stream that the Events API serves.
+// Log holds the stream that the Events API serves.
 type Log struct {
 	mu      sync.Mutex
 	events  []loggedEvent

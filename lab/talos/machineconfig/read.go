@@ -111,7 +111,7 @@ func Install(cfg config.Provider) InstallTarget {
 	return cfg.Machine().Install()
 }
 
-// unattended is the document in the section's shape.
+// unattended decodes the document in the section's shape.
 type unattended struct {
 	doc cfgtypes.UnattendedInstallConfig
 }

@@ -29,14 +29,14 @@ type dataDisk struct {
 	Volumes map[string]filesystem `json:"volumes"`
 }
 
-// filesystem is one on a data disk. Its UUID is made when it is formatted: as long as it stays, so do
+// filesystem describes a file system on a data disk. Its UUID is made when it is formatted: as long as it stays, so do
 // the data.
 type filesystem struct {
 	UUID string `json:"uuid"`
 	Type string `json:"type"`
 }
 
-// mounted is a file system that the node uses.
+// mounted describes a file system that the node uses.
 type mounted struct {
 	filesystem
 
@@ -45,7 +45,7 @@ type mounted struct {
 	disk        *guest.Disk
 }
 
-// wantedVolume is a file system that the configuration asks for.
+// wantedVolume describes a file system that the configuration asks for.
 type wantedVolume struct {
 	label, kind string
 	on          func(d disks.Device) bool

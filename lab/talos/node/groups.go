@@ -152,7 +152,7 @@ func (g *EtcdCluster) AnyRunning() *Node {
 	return nil
 }
 
-// EtcdCluster is an etcd cluster of the site, and the Kubernetes whose data it holds.
+// EtcdCluster runs an etcd cluster of the site, and the Kubernetes whose data it holds.
 type EtcdCluster struct {
 	*etcd.Group
 

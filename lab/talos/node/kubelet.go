@@ -175,7 +175,7 @@ func (n *Node) runKubelet(ctx context.Context, g *EtcdCluster) {
 	}
 }
 
-// nodeRun is a kubelet that runs with one spec.
+// nodeRun plays a kubelet that runs with one spec.
 type nodeRun struct {
 	done chan struct{}
 	err  error

@@ -25,7 +25,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/lab/talos/nodepki"
 )
 
-// Node is one power cycle of one machine.
+// Node plays one power cycle of one machine.
 type Node struct {
 	Nodes *Nodes
 	VM    *guest.Machine

@@ -30,7 +30,7 @@ type Options struct {
 	Log *slog.Logger
 }
 
-// Nodes are all Talos nodes of a site, and the clusters that they form.
+// Nodes holds all Talos nodes of a site, and the clusters that they form.
 type Nodes struct {
 	opts Options
 	log  *slog.Logger

@@ -43,7 +43,7 @@ func (n *Node) Ask(r Request) {
 	}()
 }
 
-// outcome is how a sequence ended.
+// outcome tells how a sequence ended.
 type outcome struct {
 	exit guest.Exit
 	err  error

@@ -20,7 +20,7 @@ type Status struct {
 	Clusters []ClusterStatus `json:"clusters"`
 }
 
-// NodeStatus is one running machine.
+// NodeStatus describes one running machine.
 type NodeStatus struct {
 	Host     string `json:"host"`
 	VMID     int    `json:"vmId"`
@@ -42,7 +42,7 @@ type NodeStatus struct {
 	Serving bool `json:"serving"`
 }
 
-// ClusterStatus is one cluster that was bootstrapped.
+// ClusterStatus describes one cluster that was bootstrapped.
 type ClusterStatus struct {
 	Name     string `json:"name"`
 	ID       string `json:"id"`

@@ -19,7 +19,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/lab/talos/machineconfig"
 )
 
-// Link is a network card as Linux names it.
+// Link describes a network card as Linux names it.
 type Link struct {
 	Name string
 	MAC  string

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// installs is the mode in which an ISO installs Talos: the strictest one.
+// installs tells Talos's validation that an ISO installs Talos: the strictest mode.
 type installs struct{}
 
 func (installs) String() string        { return "metal" }

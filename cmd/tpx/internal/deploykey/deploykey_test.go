@@ -24,7 +24,7 @@ const (
 	another = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJxzvR0mFVnRWjuvqRa7vCzmBLnPPvWvUCUrwGtBQpzG"
 )
 
-// stored is a key as the host keeps it.
+// stored holds a key as the host stores it.
 type stored struct {
 	ID       int64  `json:"id"`
 	Title    string `json:"title"`

@@ -30,7 +30,7 @@ import (
 
 const token = "pulumi@pve!talos=00000000-0000-0000-0000-000000000001"
 
-// world is all that a stack's first up asks, played by servers of the test.
+// world plays, with servers of the test, all that a stack's first `up` asks.
 type world struct {
 	in doctor.Input
 	// answers of Proxmox VE by path; a number is a status.
