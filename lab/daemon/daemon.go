@@ -35,6 +35,8 @@ type Options struct {
 	Dir string
 	// Speed is how many times faster than life the site's waits pass; 0 means [DefaultSpeed].
 	Speed float64
+	// Steps are those that take other than what the lab takes for them.
+	Steps guest.Steps
 	// Kubernetes is the path of the program lab-kubernetes.
 	Kubernetes string
 	// Charts is the directory of the chart repositories. A lab without one has no chart repositories.
@@ -154,7 +156,7 @@ func (d *Daemon) open(ctx context.Context) error {
 		Dir:        d.path("kubernetes"), HTTPClient: client, Log: d.opts.Log,
 	})
 	d.site, err = site.Open(site.Options{
-		Dir: d.opts.Dir, Definition: d.opts.Definition, Clock: guest.Clock{Speed: d.opts.Speed}, Trace: trace,
+		Dir: d.opts.Dir, Definition: d.opts.Definition, Clock: guest.Clock{Speed: d.opts.Speed, Steps: d.opts.Steps}, Trace: trace,
 		Guest: d.nodes.Guest, HTTP: client, PullImage: images.PullImage, Faults: d.faults, Log: d.opts.Log,
 		DiskDeleted: func(content []byte) {
 			if err := d.nodes.DiskDeleted(content); err != nil {

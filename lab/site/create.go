@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
 	"github.com/talos-proxmox/talos-proxmox/lab/site/pve"
 )
 
@@ -118,7 +119,7 @@ func (c *Cluster) checkDrives(host string, params map[string]string) error {
 }
 
 func (c *Cluster) build(ctx context.Context, v *vm, params map[string]string, user string, say sayf) error {
-	err := c.s.opts.Clock.Sleep(ctx, createTime)
+	err := c.s.opts.Clock.Take(ctx, guest.StepCreate, strconv.Itoa(v.ID), createTime)
 	if err == nil {
 		err = c.s.trouble(ctx, v.Host, "qmcreate", strconv.Itoa(v.ID))
 	}

@@ -22,6 +22,7 @@ import (
 	"strings"
 
 	"github.com/talos-proxmox/talos-proxmox/lab/image"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
 	"github.com/talos-proxmox/talos-proxmox/lab/site/pve"
 )
 
@@ -159,6 +160,9 @@ func (c *Cluster) fetch(ctx context.Context, host string, r DownloadRequest, say
 		return nil, fmt.Errorf("download failed: server answered '%s' for %s", res.Status, r.URL)
 	}
 
+	if err := c.s.opts.Clock.Take(ctx, guest.StepDownload, host, 0); err != nil {
+		return nil, fmt.Errorf("download failed: %w", err)
+	}
 	data, err := io.ReadAll(io.LimitReader(res.Body, maxDownload))
 	if err != nil {
 		return nil, fmt.Errorf("download failed: %w", err)

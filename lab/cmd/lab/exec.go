@@ -62,7 +62,7 @@ func running(o options) (daemon.Info, error) {
 	}
 
 	// says what it is about
-	return o.siteDir().Spawn(self, "serve", "--site", o.site, "--speed", fmt.Sprint(o.speed))
+	return o.siteDir().Spawn(self, "serve", "--site", o.site, "--speed", fmt.Sprint(o.speed), "--steps", o.stepsText)
 }
 
 // runCommand runs a command with an environment, looking for it on the environment's PATH.

@@ -15,7 +15,7 @@ import (
 
 const usage = `The lab is a site without hardware: unmodified programs talk to its Proxmox VE, Talos and Kubernetes.
 
-  lab exec [--site DIR] [--providers auto|standin|real|NAMES] [--speed N] -- COMMAND
+  lab exec [--site DIR] [--providers auto|standin|real|NAMES] [--speed N] [--steps STEPS] -- COMMAND
                             run COMMAND with the lab as its environment; starts the lab when it does not run
   lab status [--json]       hosts, VMs, nodes and clusters
   lab trace [--json]        every operation with its start and duration
@@ -30,6 +30,9 @@ const usage = `The lab is a site without hardware: unmodified programs talk to i
   lab serve [--speed N]     run the lab in the foreground
   lab known-hosts HOST…     the SSH host key of the site's git hosts, as in ~/.ssh/known_hosts
   lab connect HOST PORT     join standard input and output to an address of the site
+
+STEPS are what steps take in life, where that is not what the lab takes for them, as in
+download=60s,create=20s,boot=30s,install=60s,services=5s,jitter=0.2. They count for a lab that is started.
 
 The site is in DIR, else in $LAB_SITE, else in .lab.
 `

@@ -12,6 +12,7 @@ import (
 
 	"github.com/talos-proxmox/talos-proxmox/lab/daemon"
 	"github.com/talos-proxmox/talos-proxmox/lab/env"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
 )
 
 // options holds the flags of all commands.
@@ -20,6 +21,8 @@ type options struct {
 	providers env.Choice
 	speed     float64
 	speedSet  bool
+	steps     guest.Steps
+	stepsText string
 	json      bool
 }
 
@@ -30,6 +33,7 @@ func parse(command string, args []string) (options, []string, error) {
 	f.Usage = func() { fmt.Fprint(os.Stderr, usage) }
 	f.StringVar(&o.site, "site", os.Getenv("LAB_SITE"), "")
 	f.Float64Var(&o.speed, "speed", daemon.DefaultSpeed, "")
+	f.StringVar(&o.stepsText, "steps", "", "")
 	providers := f.String("providers", string(env.Auto), "")
 	f.BoolVar(&o.json, "json", false, "")
 	if err := f.Parse(args); err != nil {
@@ -52,6 +56,9 @@ func parse(command string, args []string) (options, []string, error) {
 
 	if o.speed <= 0 {
 		return o, nil, fmt.Errorf("--speed: must be above 0, got %v", o.speed)
+	}
+	if o.steps, err = guest.ParseSteps(o.stepsText); err != nil {
+		return o, nil, fmt.Errorf("--steps: %w", err)
 	}
 	if err := o.providers.Check(); err != nil {
 		return o, nil, fmt.Errorf("--providers: %w", err)

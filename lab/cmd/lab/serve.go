@@ -36,7 +36,7 @@ func serve(o options) error {
 
 	// says what it is about
 	return daemon.Serve(ctx, daemon.Options{
-		Dir: o.site, Speed: o.speed, Kubernetes: kubernetes, Charts: bin.Path(tools.Charts),
+		Dir: o.site, Speed: o.speed, Steps: o.steps, Kubernetes: kubernetes, Charts: bin.Path(tools.Charts),
 		Flux: bin.Path(tools.Flux), Program: self,
 		Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 	})

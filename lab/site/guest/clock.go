@@ -12,6 +12,8 @@ import (
 type Clock struct {
 	// Speed divides every wait: 60 makes a minute of the site a second of ours. 0 counts as 1.
 	Speed float64
+	// Steps are those that take other than what the lab takes for them.
+	Steps Steps
 }
 
 // Scale tells how long d takes on this site.

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -117,7 +118,7 @@ func (n *Node) boot(ctx context.Context, err error) (guest.Exit, error) {
 	end := n.VM.Trace.Begin("talos.boot", fmt.Sprintf("vm/%d", n.VM.VMID), nil)
 	if err == nil {
 		n.Book.Set(nodenet.PlatformAddresses(n.VM, n.Image.Platform))
-		err = n.VM.Clock.Sleep(ctx, bootTime)
+		err = n.VM.Clock.Take(ctx, guest.StepBoot, strconv.Itoa(n.VM.VMID), bootTime)
 	}
 	end(err)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/siderolabs/talos/pkg/machinery/cel/celenv"
@@ -64,7 +65,7 @@ func (n *Node) writeInstallation(ctx context.Context, cfg config.Provider) error
 	if err != nil {
 		return err
 	}
-	if err := n.VM.Clock.Sleep(ctx, installTime); err != nil {
+	if err := n.VM.Clock.Take(ctx, guest.StepInstall, strconv.Itoa(n.VM.VMID), installTime); err != nil {
 		return err
 	}
 

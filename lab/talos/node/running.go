@@ -7,6 +7,7 @@ import (
 	"context"
 	"net/netip"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -47,7 +48,7 @@ func (n *Node) runConfigured(ctx context.Context, cfg config.Provider) (guest.Ex
 	n.startServices()
 
 	running.Go(func() { n.Nodes.api.ServeConfigured(ctx, n) })
-	if err := n.VM.Clock.Sleep(ctx, servicesTime); err != nil {
+	if err := n.VM.Clock.Take(ctx, guest.StepServices, strconv.Itoa(n.VM.VMID), servicesTime); err != nil {
 		return guest.ExitPowerOff, err
 	}
 	n.setCRI()
