@@ -24,13 +24,14 @@ type Recorder struct {
 
 	mu         sync.Mutex
 	registered map[string]pulumi.MockResourceArgs
+	all        []pulumi.MockResourceArgs
 	preview    bool
 }
 
 // Run runs the program as the engine would at preview or at up. At preview ids are not known.
 func (r *Recorder) Run(preview bool, program pulumi.RunFunc) error {
 	r.preview = preview
-	r.registered = map[string]pulumi.MockResourceArgs{}
+	r.registered, r.all = map[string]pulumi.MockResourceArgs{}, nil
 
 	return pulumi.RunErr(program, pulumi.WithMocks("project", "stack", r), func(info *pulumi.RunInfo) {
 		info.DryRun = preview
@@ -41,6 +42,7 @@ func (r *Recorder) Run(preview bool, program pulumi.RunFunc) error {
 func (r *Recorder) NewResource(args pulumi.MockResourceArgs) (string, resource.PropertyMap, error) {
 	r.mu.Lock()
 	r.registered[args.Name] = args
+	r.all = append(r.all, args)
 	r.mu.Unlock()
 
 	if r.State != nil {
@@ -59,6 +61,14 @@ func (r *Recorder) NewResource(args pulumi.MockResourceArgs) (string, resource.P
 // Call answers a provider's function with its arguments.
 func (r *Recorder) Call(args pulumi.MockCallArgs) (resource.PropertyMap, error) {
 	return args.Args, nil
+}
+
+// All returns what was registered, in the order of its registration.
+func (r *Recorder) All() []pulumi.MockResourceArgs {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+
+	return slices.Clone(r.all)
 }
 
 // Get returns the resource of that name.

@@ -66,6 +66,9 @@ type Plan struct {
 	// Took is how long it takes in the order that the engine was told, and Chain how long the longest chain of steps
 	// takes each of which needs the one before it.
 	Took, Chain time.Duration
+	// Allowed is how long it takes at least with as many steps at a time as the engine takes: all machines have to be
+	// made, and the last one has to boot, install and join.
+	Allowed time.Duration
 	// Steps are those on the way to the end of the creation, each with what it waited for, the first one first.
 	Steps []Step
 }
@@ -79,10 +82,17 @@ type Step struct {
 // Ratio returns how much longer the creation takes than it must.
 func (p Plan) Ratio() float64 { return p.Took.Seconds() / p.Chain.Seconds() }
 
+// RatioAllowed is how much longer the creation takes than the engine's parallelism allows.
+func (p Plan) RatioAllowed() float64 { return p.Took.Seconds() / p.Allowed.Seconds() }
+
 // String names the steps on the way.
 func (p Plan) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, of which %s are necessary: %.2f\n", p.Took.Round(time.Second), p.Chain.Round(time.Second), p.Ratio())
+	if p.Allowed > p.Chain {
+		fmt.Fprintf(&b, "  with as many steps at a time as the engine takes here it takes at least %s: %.2f\n",
+			p.Allowed.Round(time.Second), p.RatioAllowed())
+	}
 	for _, s := range p.Steps {
 		fmt.Fprintf(&b, "  %6s … %6s  %s\n", s.Start.Round(time.Second), s.End.Round(time.Second), s.Name)
 	}
@@ -122,7 +132,28 @@ func Of(resources []Resource, cluster, first string, t Times) Plan {
 
 	hasRelease := slices.ContainsFunc(resources, func(r Resource) bool { return strings.Contains(r.Type, "Release") })
 
-	return Plan{Took: e.last(), Chain: s.chain(hasRelease), Steps: e.way()}
+	chain := s.chain(hasRelease)
+
+	return Plan{Took: e.last(), Chain: chain, Allowed: max(chain, s.allowed()), Steps: e.way()}
+}
+
+// allowed returns how long the engine needs at least that takes so many steps at a time.
+func (s *site) allowed() time.Duration {
+	t := s.times
+	if t.Parallel == 0 || len(s.nodes) == 0 {
+		return 0
+	}
+	var machines time.Duration
+	last := time.Duration(-1)
+	for _, node := range s.nodes {
+		machines += t.of(t.CreateVM, "create", node)
+		rest := t.of(t.Boot, "boot", node) + t.of(t.Install, "install", node) + t.of(t.Join, "join", node)
+		if last < 0 || rest < last {
+			last = rest
+		}
+	}
+
+	return t.Download + machines/time.Duration(t.Parallel) + last
 }
 
 // chain returns the longest chain of necessary steps, the installation of a chart among them where there is one.
