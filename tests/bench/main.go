@@ -6,6 +6,8 @@
 // nothing can shorten. It prints one table and can draw it.
 //
 //	go run ./tests/bench -sizes 1,6,33 -svg docs/performance.svg
+//	go run ./tests/bench -lifelike -sizes 6,33
+//	go run ./tests/bench -fleet 20
 package main
 
 import (
@@ -30,33 +32,102 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, args []string) error {
+// choice holds what the flags say.
+type choice struct {
+	sizes      string
+	upTo       int
+	writesUpTo int
+	speed      string
+	lifelike   bool
+	fleet      int
+	rows, svg  string
+}
+
+func parse(args []string) (choice, error) {
+	var c choice
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
-	sizes := flags.String("sizes", "1,6,33", "numbers of nodes")
-	upTo := flags.Int("up-to", 103, "the largest cluster that is brought up; larger ones are previewed only")
-	speed := flags.String("speed", "60", "how much faster than life the lab's waits are")
-	svg := flags.String("svg", "", "file to draw the table into")
-	if err := flags.Parse(args); err != nil {
+	flags.StringVar(&c.sizes, "sizes", "1,6,33", "numbers of nodes")
+	flags.IntVar(&c.upTo, "up-to", 103, "the largest cluster that is brought up; larger ones are previewed only")
+	flags.IntVar(&c.writesUpTo, "writes-up-to", 303,
+		"the largest cluster whose state Pulumi writes at every step; that of larger ones it writes once, at the end")
+	flags.StringVar(&c.speed, "speed", "60", "how much faster than life the lab's waits are")
+	flags.BoolVar(&c.lifelike, "lifelike", false, "only the makespan of an up with the times that steps take on real machines, at -speed 1 for one")
+	flags.IntVar(&c.fleet, "fleet", 0, "only the cost of so many clusters of one node, four at a time")
+	flags.StringVar(&c.rows, "rows", "", "file that keeps what was measured, and has what was measured earlier")
+	flags.StringVar(&c.svg, "svg", "", "file to draw the table into")
+
+	return c, flags.Parse(args)
+}
+
+func run(ctx context.Context, args []string) error {
+	c, err := parse(args)
+	if err != nil {
 		return err
 	}
 	root, err := repository()
 	if err != nil {
 		return err
 	}
-	var rows []row
-	for _, text := range strings.Split(*sizes, ",") {
-		nodes, err := strconv.Atoi(text)
-		if err != nil || nodes < 1 {
-			return fmt.Errorf("-sizes: %q is not a number of nodes", text)
-		}
-		fmt.Fprintf(os.Stderr, "%d nodes …\n", nodes)
-		measured, err := measure(ctx, root, nodes, nodes <= *upTo, *speed)
+	if c.fleet > 0 {
+		return measureFleet(ctx, root, c.fleet)
+	}
+	sizes, err := numbers(c.sizes)
+	if err != nil {
+		return err
+	}
+	if c.lifelike {
+		return eachSize(sizes, func(nodes int) error { return printLifelike(ctx, root, nodes, c.speed) })
+	}
+	rows, err := readRows(c.rows)
+	if err != nil {
+		return err
+	}
+	err = eachSize(sizes, func(nodes int) error {
+		measured, err := measure(ctx, root, nodes, c)
 		if err != nil {
+			return err
+		}
+		rows = with(rows, measured)
+
+		return writeRows(c.rows, rows)
+	})
+	if err != nil {
+		return err
+	}
+
+	return report(ctx, root, rows, c.svg)
+}
+
+// eachSize measures one size after the other.
+func eachSize(sizes []int, measure func(nodes int) error) error {
+	for _, nodes := range sizes {
+		fmt.Fprintf(os.Stderr, "%d nodes …\n", nodes)
+		if err := measure(nodes); err != nil {
 			return fmt.Errorf("%d nodes: %w", nodes, err)
 		}
-		rows = append(rows, measured)
 	}
+
+	return nil
+}
+
+// numbers reads the numbers of nodes.
+func numbers(text string) ([]int, error) {
+	var sizes []int
+	for part := range strings.SplitSeq(text, ",") {
+		nodes, err := strconv.Atoi(part)
+		if err != nil || nodes < 1 {
+			return nil, fmt.Errorf("-sizes: %q is not a number of nodes", part)
+		}
+		sizes = append(sizes, nodes)
+	}
+
+	return sizes, nil
+}
+
+// report prints the table, and draws it where a file is named.
+func report(ctx context.Context, root string, rows []row, svg string) error {
 	fmt.Print(table(rows))
+	fmt.Print("\n", further(rows))
 	for _, r := range rows {
 		if r.IsUp {
 			fmt.Printf("\n%d nodes, with the times that steps take on real machines: %s", r.Nodes, r.Lifelike)
@@ -67,11 +138,11 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	fmt.Printf("\nlinking the program takes %.1f s\n", linked.Seconds())
-	if *svg == "" {
+	if svg == "" {
 		return nil
 	}
 
-	return os.WriteFile(*svg, []byte(draw(rows)), 0o644)
+	return os.WriteFile(svg, []byte(draw(rows)), 0o644)
 }
 
 // repository returns the folder with bin/, the one that has go.mod.

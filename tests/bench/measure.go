@@ -32,16 +32,21 @@ type row struct {
 	Nodes int
 	// Resources in the stack, and those of them that a provider plugin manages.
 	Resources, Managed int
-	// Plan of a cluster that is not there yet, Again the plan of one that is, NoOp an up with nothing to do.
-	Plan, Up, Again, NoOp cost
+	// Plan of a cluster that is not there yet, Again the plan of one that is, Second the up after the first one, in which
+	// the engine writes down the order in which a cluster that lives is changed, NoOp an up with nothing to do.
+	Plan, Up, Again, Second, NoOp cost
 	// State is the size of the stack's state in bytes.
 	State int
 	// FirstVM is how long after the command's start the first VM starts.
 	FirstVM time.Duration
 	// Waits is the longest chain of waits of the site that nothing can shorten, on the lab's clock.
 	Waits time.Duration
-	// Lab is the memory of the lab's processes, in MiB.
+	// Lab is the memory of the lab's processes at its largest, in MiB.
 	Lab float64
+	// Provider is the number of calls to the provider plugins in the first up; 0 where it was not counted.
+	Provider int
+	// OneWrite reports whether Pulumi wrote the state once, at the end, and not at every step.
+	OneWrite bool
 	// Calls are the operations of hosts and nodes in an up, as the trace has them: tasks of Proxmox VE and what Talos is told.
 	Calls int
 	// Lifelike is how the creation goes with the times that steps take on real machines.
@@ -53,36 +58,38 @@ type row struct {
 // bench measures commands in a site with a project.
 type bench struct {
 	root, dir, speed string
+	// steps are the lab's steps that take other than what the lab takes for them.
+	steps string
+	// environment of the commands, beside the bench's own.
+	environment []string
 }
 
 const stack = "bench"
 
+// nodesPerHost is how many machines of the bench one of the lab's hosts has the memory for.
+const nodesPerHost = 200
+
 // measure runs the commands for a cluster of so many nodes in a site of its own.
-func measure(ctx context.Context, root string, nodes int, up bool, speed string) (row, error) {
-	dir, err := os.MkdirTemp("", "bench")
+func measure(ctx context.Context, root string, nodes int, c choice) (row, error) {
+	b, err := open(ctx, bench{root: root, speed: c.speed}, nodes)
 	if err != nil {
 		return row{}, err
 	}
-	b := &bench{root: root, dir: dir, speed: speed}
-	defer os.RemoveAll(dir) //nolint:errcheck // a folder for this run
-	defer b.stop()
-	if err := b.prepare(nodes); err != nil {
-		return row{}, err
-	}
-	if _, err := b.lab(ctx, "exec", "--", "pulumi", "stack", "init", stack); err != nil {
-		return row{}, err
-	}
+	defer b.close()
 
-	measured := row{Nodes: nodes, IsUp: up}
+	measured := row{Nodes: nodes, IsUp: nodes <= c.upTo, OneWrite: nodes > c.writesUpTo}
+	if measured.OneWrite {
+		b.environment = append(b.environment, "PULUMI_SKIP_CHECKPOINTS=true")
+	}
 	var out string
 	if measured.Plan, out, err = b.pulumi(ctx, "preview", "--json"); err != nil {
 		return measured, err
 	}
-	if measured.Resources, measured.Managed, err = count(out); err != nil || !up {
+	if measured.Resources, measured.Managed, err = count(out); err != nil || !measured.IsUp {
 		return measured, err
 	}
 	began := time.Now()
-	if measured.Up, _, err = b.pulumi(ctx, "up", "--yes", "--skip-preview"); err != nil {
+	if measured.Up, err = b.firstUp(ctx, &measured); err != nil {
 		return measured, err
 	}
 	if err := b.readTrace(ctx, began, &measured); err != nil {
@@ -94,12 +101,69 @@ func measure(ctx context.Context, root string, nodes int, up bool, speed string)
 	if measured.Again, _, err = b.pulumi(ctx, "preview", "--expect-no-changes"); err != nil {
 		return measured, err
 	}
+	if measured.Second, _, err = b.pulumi(ctx, "up", "--yes", "--skip-preview", "--expect-no-changes"); err != nil {
+		return measured, err
+	}
 	if measured.NoOp, _, err = b.pulumi(ctx, "up", "--yes", "--skip-preview", "--expect-no-changes"); err != nil {
 		return measured, err
 	}
 	measured.Lab = b.labMemory()
 
 	return measured, nil
+}
+
+// open makes a site with a project of so many nodes and a stack without resources.
+func open(ctx context.Context, as bench, nodes int) (*bench, error) {
+	dir, err := os.MkdirTemp("", "bench")
+	if err != nil {
+		return nil, err
+	}
+	b := &as
+	b.dir = dir
+	if err := b.prepare(nodes); err != nil {
+		b.close()
+
+		return nil, err
+	}
+	if _, err := b.lab(ctx, "exec", "--", "pulumi", "stack", "init", stack); err != nil {
+		b.close()
+
+		return nil, err
+	}
+
+	return b, nil
+}
+
+// close stops the site and removes it.
+func (b *bench) close() {
+	b.stop()
+	_ = os.RemoveAll(b.dir) // a folder for this run
+}
+
+// countedUpTo is the largest cluster whose calls of providers are counted: the engine writes all that they say to a file.
+const countedUpTo = 103
+
+// firstUp brings the cluster up, and counts the calls of providers.
+func (b *bench) firstUp(ctx context.Context, into *row) (cost, error) {
+	calls := filepath.Join(b.dir, "calls")
+	usual := b.environment
+	if into.Nodes <= countedUpTo {
+		b.environment = append(usual[:len(usual):len(usual)], "PULUMI_DEBUG_GRPC="+calls)
+		defer func() { b.environment = usual }()
+	}
+	took, _, err := b.pulumi(ctx, "up", "--yes", "--skip-preview")
+	if err != nil || into.Nodes > countedUpTo {
+		return took, err
+	}
+	text, err := os.ReadFile(calls)
+	if err != nil {
+		return took, err
+	}
+	for _, call := range []string{"Check", "Diff", "Create", "Read", "Update", "Invoke"} {
+		into.Provider += bytes.Count(text, fmt.Appendf(nil, `"/pulumirpc.ResourceProvider/%s"`, call))
+	}
+
+	return took, nil
 }
 
 // readState reads how large the state is, and from the order that the engine was told, how long a creation takes with
@@ -166,23 +230,26 @@ func main() {
 // stackFile describes three control planes, or one, and workers for the rest.
 func stackFile(nodes int) string {
 	var b strings.Builder
-	b.WriteString(`config:
+	hosts := make([]string, (nodes+nodesPerHost-1)/nodesPerHost)
+	for i := range hosts {
+		hosts[i] = fmt.Sprintf("pve%d: {datastore: local-lvm}", i+1)
+	}
+	fmt.Fprintf(&b, `config:
   talos-proxmox:proxmox:
     endpoint: https://pve1.example.com:8006
-    hosts: {pve1: {datastore: local-lvm}}
+    hosts: {%s}
   talos-proxmox:cluster: {name: bench, vip: 10.30.255.1, allowSchedulingOnControlPlanes: true, podSubnets: [10.128.0.0/12]}
   talos-proxmox:talos: {version: v1.12.4}
   talos-proxmox:kubernetes: {version: v1.35.0}
   talos-proxmox:defaults:
     all:
-      host: pve1
       cpu: 2
       memory: 2048
       osDisk: {size: 10}
       networks: {lan: {bridge: vmbr0, subnet: 10.30.0.0/16, gateway: 10.30.255.254}}
   talos-proxmox:lifecycle: {readyTimeout: 60m, applyTimeout: 60m}
   talos-proxmox:nodes:
-`)
+`, strings.Join(hosts, ", "))
 	planes := min(3, nodes)
 	if nodes < 3 {
 		planes = 1
@@ -192,7 +259,8 @@ func stackFile(nodes int) string {
 		if i < planes {
 			role = "controlplane"
 		}
-		fmt.Fprintf(&b, "    n-%04d: {role: %s, vmId: %d, networks: {lan: {address: 10.30.%d.%d}}}\n", i+1, role, 1001+i, (i+1)/250, (i+1)%250+1)
+		fmt.Fprintf(&b, "    n-%04d: {role: %s, host: pve%d, vmId: %d, networks: {lan: {address: 10.30.%d.%d}}}\n",
+			i+1, role, i%len(hosts)+1, 1001+i, (i+1)/250, (i+1)%250+1)
 	}
 
 	return b.String()
@@ -245,13 +313,15 @@ func (b *bench) pulumi(ctx context.Context, args ...string) (cost, string, error
 
 // lab runs a command of the lab and returns what it printed.
 func (b *bench) lab(ctx context.Context, args ...string) (string, error) {
-	args = append([]string{args[0], "--site", filepath.Join(b.dir, "site"), "--speed", b.speed}, args[1:]...)
+	own := []string{args[0], "--site", filepath.Join(b.dir, "site"), "--speed", b.speed}
 	if args[0] == "exec" {
-		args = append(args[:5:5], append([]string{"--providers", "standin"}, args[5:]...)...)
+		own = append(own, "--providers", "standin", "--steps", b.steps)
 	}
+	args = append(own, args[1:]...)
 	cmd := exec.CommandContext(ctx, filepath.Join(b.root, "bin", "lab"), args...)
 	var stdout, stderr bytes.Buffer
 	cmd.Dir, cmd.Stdout, cmd.Stderr = b.dir, &stdout, &stderr
+	cmd.Env = append(os.Environ(), b.environment...)
 	if err := cmd.Run(); err != nil {
 		return stdout.String(), fmt.Errorf("%s: %w\n%s%s", strings.Join(args, " "), err, stdout.String(), stderr.String())
 	}
@@ -267,7 +337,7 @@ func (b *bench) stop() {
 	}
 }
 
-// labMemory returns the memory of the processes that belong to the site, in MiB.
+// labMemory returns the memory of the processes that belong to the site, each at its largest, in MiB.
 func (b *bench) labMemory() float64 {
 	found, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {
@@ -284,7 +354,7 @@ func (b *bench) labMemory() float64 {
 			continue
 		}
 		for line := range strings.Lines(string(status)) {
-			if text, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+			if text, ok := strings.CutPrefix(line, "VmHWM:"); ok {
 				kib, err := strconv.Atoi(strings.Fields(text)[0])
 				if err == nil {
 					total += float64(kib) / 1024

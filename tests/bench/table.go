@@ -33,15 +33,18 @@ func columns() []column {
 		{name: "its memory, MiB", value: func(r row) float64 { return r.Plan.Memory }, format: "%.0f"},
 		{name: "up, s", value: seconds(func(r row) time.Duration { return r.Up.Wall }), format: "%.1f", upOnly: true},
 		{name: "its CPU, s", value: seconds(func(r row) time.Duration { return r.Up.CPU }), format: "%.1f", growth: true, upOnly: true},
+		{name: "its memory, MiB", value: func(r row) float64 { return r.Up.Memory }, format: "%.0f", upOnly: true},
 		{name: "its waits, s", value: seconds(func(r row) time.Duration { return r.Waits }), format: "%.1f", upOnly: true},
 		{name: "first VM, s", value: seconds(func(r row) time.Duration { return r.FirstVM }), format: "%.1f", upOnly: true},
 		{name: "preview again, s", value: seconds(func(r row) time.Duration { return r.Again.Wall }), format: "%.1f", upOnly: true},
+		{name: "second up, s", value: seconds(func(r row) time.Duration { return r.Second.Wall }), format: "%.1f", upOnly: true},
 		{name: "no-op up, s", value: seconds(func(r row) time.Duration { return r.NoOp.Wall }), format: "%.1f", upOnly: true},
 		{name: "state, KB", value: func(r row) float64 { return float64(r.State) / 1000 }, format: "%.0f", growth: true, upOnly: true},
+		{name: "provider calls a node", value: func(r row) float64 { return float64(r.Provider) / float64(r.Nodes) }, format: "%.1f", upOnly: true},
 		{name: "operations a node", value: func(r row) float64 { return float64(r.Calls) / float64(r.Nodes) }, format: "%.1f", upOnly: true},
 		{name: "lab, MiB", value: func(r row) float64 { return r.Lab }, format: "%.0f", growth: true, upOnly: true},
 		{name: "in life, s", value: seconds(func(r row) time.Duration { return r.Lifelike.Took }), format: "%.0f", upOnly: true},
-		{name: "its chain, s", value: seconds(func(r row) time.Duration { return r.Lifelike.Chain }), format: "%.0f", upOnly: true},
+		{name: "at least, s", value: seconds(func(r row) time.Duration { return r.Lifelike.Allowed }), format: "%.0f", upOnly: true},
 	}
 }
 
@@ -64,7 +67,7 @@ func table(rows []row) string {
 		}
 		fmt.Fprintf(t, "%d\t", r.Nodes)
 		for _, c := range columns() {
-			if c.upOnly && !r.IsUp {
+			if c.upOnly && (!r.IsUp || c.value(r) == 0) { // not measured
 				fmt.Fprint(t, "-\t")
 
 				continue
@@ -74,6 +77,25 @@ func table(rows []row) string {
 		fmt.Fprintln(t)
 	}
 	_ = t.Flush() // into a builder
+
+	return b.String()
+}
+
+// further returns what each further node costs, between two rows.
+func further(rows []row) string {
+	var b strings.Builder
+	for i := 1; i < len(rows); i++ {
+		from, to := rows[i-1], rows[i]
+		each := func(value func(row) float64) float64 { return (value(to) - value(from)) / float64(to.Nodes-from.Nodes) }
+		fmt.Fprintf(&b, "from %d nodes to %d each further node costs %.1f resources, %.1f ms of the program's CPU time in a plan",
+			from.Nodes, to.Nodes, each(func(r row) float64 { return float64(r.Resources) }),
+			each(func(r row) float64 { return float64(r.Plan.CPU.Milliseconds()) }))
+		if from.IsUp && to.IsUp {
+			fmt.Fprintf(&b, ", %.1f KB of state, %.1f MiB of the lab",
+				each(func(r row) float64 { return float64(r.State) / 1000 }), each(func(r row) float64 { return r.Lab }))
+		}
+		fmt.Fprintln(&b)
+	}
 
 	return b.String()
 }

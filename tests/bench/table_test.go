@@ -4,6 +4,7 @@
 package main
 
 import (
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -17,8 +18,37 @@ func TestExponent(t *testing.T) {
 	resources := columns()[0]
 	assert.Equal(t, "1.00", exponent(resources, row{Nodes: 10, Resources: 50}, row{Nodes: 100, Resources: 500}))
 	assert.Equal(t, "2.00", exponent(resources, row{Nodes: 10, Resources: 5}, row{Nodes: 100, Resources: 500}))
-	state := columns()[11]
+	state := columns()[13]
+	require.Equal(t, "state, KB", state.name)
 	assert.Empty(t, exponent(state, row{Nodes: 10, State: 5, IsUp: true}, row{Nodes: 100}), "planned only")
+}
+
+func TestRows(t *testing.T) {
+	t.Parallel()
+
+	path := filepath.Join(t.TempDir(), "rows.json")
+	none, err := readRows(path)
+	require.NoError(t, err)
+	rows := with(with(with(none, row{Nodes: 6, Resources: 47}), row{Nodes: 1}), row{Nodes: 6, Resources: 48})
+	require.NoError(t, writeRows(path, rows))
+	again, err := readRows(path)
+	require.NoError(t, err)
+	assert.Equal(t, []row{{Nodes: 1}, {Nodes: 6, Resources: 48}}, again, "by number of nodes, the newest figures")
+	assert.Contains(t, further(again), "from 1 nodes to 6 each further node costs 9.6 resources")
+}
+
+func TestWay(t *testing.T) {
+	t.Parallel()
+
+	at := func(second int) time.Time { return time.Unix(int64(second), 0) }
+	said := way([]event{
+		{Op: "talos.bootstrap", Object: "node/a", Start: at(9), End: at(9), Attrs: map[string]string{"vm": "1"}},
+		{Op: "pve.qmcreate", Object: "qmcreate/1", Start: at(5), End: at(7)},
+		{Op: "pve.qmcreate", Object: "qmcreate/2", Start: at(5), End: at(8)},
+		{Op: "pve.download", Object: "download/x", Start: at(1), End: at(5)},
+	}, at(0), at(12))
+	assert.Contains(t, said, "3.0 s lie between these steps, 3.0 s after the last one")
+	assert.NotContains(t, said, "8.0 s", "of another node")
 }
 
 func TestCount(t *testing.T) {

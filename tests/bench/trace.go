@@ -21,20 +21,30 @@ type event struct {
 	Attrs  map[string]string `json:"attrs"`
 }
 
-// readTrace reads from the lab's trace when the first VM started, and the longest chain of waits.
-func (b *bench) readTrace(ctx context.Context, began time.Time, into *row) error {
+// trace returns the operations that the lab remembers.
+func (b *bench) trace(ctx context.Context) ([]event, error) {
 	out, err := b.lab(ctx, "trace", "--json")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var events []event
 	decoder := json.NewDecoder(strings.NewReader(out))
 	for decoder.More() {
 		var e event
 		if err := decoder.Decode(&e); err != nil {
-			return fmt.Errorf("reading the trace: %w", err)
+			return nil, fmt.Errorf("reading the trace: %w", err)
 		}
 		events = append(events, e)
+	}
+
+	return events, nil
+}
+
+// readTrace reads from the lab's trace when the first VM started, and the longest chain of waits.
+func (b *bench) readTrace(ctx context.Context, began time.Time, into *row) error {
+	events, err := b.trace(ctx)
+	if err != nil {
+		return err
 	}
 	for _, e := range events {
 		if strings.HasPrefix(e.Op, "pve.") || strings.HasPrefix(e.Op, "talos.") {
