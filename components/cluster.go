@@ -5,7 +5,6 @@ package components
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,7 +14,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/components/internal/controller"
 	"github.com/talos-proxmox/talos-proxmox/components/internal/secrettransform"
 	"github.com/talos-proxmox/talos-proxmox/components/internal/talos"
-	"github.com/talos-proxmox/talos-proxmox/internal/gitops"
+	"github.com/talos-proxmox/talos-proxmox/internal/preflight"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -72,7 +71,7 @@ type Cluster struct {
 }
 
 // Check finds everything that is wrong with the cluster before anything is registered; [NewCluster] does the
-// same. The error is a [*spec.InvalidError], or joins several, and names every problem.
+// same. The error is a [*spec.InvalidError] that names every problem.
 func (a *ClusterArgs) Check(ctx context.Context, name string) error {
 	if a == nil {
 		return errNoArgs("cluster", name)
@@ -85,14 +84,10 @@ func (a *ClusterArgs) Check(ctx context.Context, name string) error {
 func (a *ClusterArgs) check(ctx context.Context, cfg spec.Config) (*talos.Checked, error) {
 	cfg.Proxmox = withInputs(cfg.Proxmox, proxmoxInputs{a.ProxmoxAPIToken, a.ProxmoxPassword, a.ProxmoxSSHPrivateKey, a.ProxmoxSSHPassword})
 	cfg.GitOps = a.gitCredentials().Fill(cfg.GitOps)
-	checked, err := talos.Check(ctx, talos.Request{
-		Name: *cfg.Cluster.Name, Config: cfg, Charts: a.charts().cache, ReadFile: a.readFile,
-	})
-	if err := errors.Join(err, gitops.CheckChart(ctx, cfg, a.charts().cache)); err != nil {
-		return nil, err
-	}
 
-	return checked, nil
+	return talos.Check(ctx, talos.Request{
+		Name: *cfg.Cluster.Name, Request: preflight.Request{Config: cfg, Charts: a.charts().cache, ReadFile: a.readFile, GitOps: true},
+	})
 }
 
 // NewCluster registers a cluster. Its name must not change, while the name in Config is what is remembered:
@@ -105,11 +100,7 @@ func NewCluster(ctx *pulumi.Context, name string, args *ClusterArgs, opts ...pul
 		return nil, fmt.Errorf("cluster %q: %w", name, err)
 	}
 	cfg := args.config(name)
-	withGitOps, err := gitops.DayZero(cfg)
-	if err != nil {
-		return nil, fmt.Errorf("cluster %q: %w", name, err)
-	}
-	checked, err := args.check(ctx.Context(), withGitOps)
+	checked, err := args.check(ctx.Context(), cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +117,7 @@ func NewCluster(ctx *pulumi.Context, name string, args *ClusterArgs, opts ...pul
 		return nil, fmt.Errorf("registering cluster %q: %w", name, err)
 	}
 	b := &clusterBuild{ctx: ctx, name: name, args: args, cfg: cfg, cluster: c}
-	if err := b.register(given, withGitOps, checked); err != nil {
+	if err := b.register(given, checked); err != nil {
 		return nil, err
 	}
 

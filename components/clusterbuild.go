@@ -32,7 +32,7 @@ type clusterBuild struct {
 }
 
 // register registers everything, in order.
-func (b *clusterBuild) register(given *pulumi.ResourceOptions, withGitOps spec.Config, checked *talos.Checked) error {
+func (b *clusterBuild) register(given *pulumi.ResourceOptions, checked *talos.Checked) error {
 	if err := b.pinName(given); err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func (b *clusterBuild) register(given *pulumi.ResourceOptions, withGitOps spec.C
 		machines[name], ids[name] = n.VM, n.MachineID
 	}
 	cluster, err := newTalosCluster(b.ctx, clusterName, &TalosClusterArgs{
-		Config: withGitOps, Secrets: secrets, Machines: machines, MachineIDs: ids, Charts: b.args.charts(), ReadFile: b.args.readFile,
+		Config: checked.DayZero.Config, Secrets: secrets, Machines: machines, MachineIDs: ids, Charts: b.args.charts(), ReadFile: b.args.readFile,
 	}, checked, b.child(b.providers)...)
 	if err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/talos-proxmox/talos-proxmox/components/internal/talos"
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/internal/preflight"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -57,8 +58,9 @@ func (a *TalosClusterArgs) Check(ctx context.Context, name string) error {
 
 func (a *TalosClusterArgs) check(ctx context.Context, name string) (*talos.Checked, error) {
 	return talos.Check(ctx, talos.Request{
-		Name: name, Config: a.Config.WithDefaults(), Installers: a.Installers,
-		Charts: a.Charts.cache, ReadFile: a.ReadFile,
+		Name: name, Request: preflight.Request{
+			Config: a.Config.WithDefaults(), Installers: a.Installers, Charts: a.Charts.cache, ReadFile: a.ReadFile,
+		},
 	})
 }
 

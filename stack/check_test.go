@@ -18,7 +18,7 @@ func TestCheckNamesTheLine(t *testing.T) {
 	t.Parallel()
 	s, err := load(t, onBase(t, "  talos-proxmox:talos:\n    patches:\n      all:\n        - inline: {machine: {network: {nameserver: [10.0.0.1]}}}\n"))
 	require.NoError(t, err)
-	err = s.Check()
+	err = s.Check(t.Context())
 	var invalid *spec.InvalidError
 	require.True(t, errors.As(err, &invalid), "%v", err)
 	require.Len(t, invalid.Problems, 1)
@@ -32,7 +32,7 @@ func TestCheckOfShippedStacks(t *testing.T) {
 	for name, path := range shipped {
 		s, err := load(t, read(t, path))
 		require.NoError(t, err, name)
-		assert.NoError(t, s.Check(), name)
+		assert.NoError(t, s.Check(t.Context()), name)
 	}
 }
 

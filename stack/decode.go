@@ -104,7 +104,7 @@ func (d *decoder) decodeStruct(path string, node *yaml.Node, v reflect.Value) {
 		case seen[key]:
 			d.fail(at, "is written twice")
 		case !known:
-			d.unknown(path, key, fields)
+			d.unknown(path, key, value, fields)
 		default:
 			before := len(d.broken)
 			field := v.FieldByIndex(f.Index)
@@ -116,7 +116,7 @@ func (d *decoder) decodeStruct(path string, node *yaml.Node, v reflect.Value) {
 		seen[key] = true
 	}
 	for name, f := range fields {
-		if f.Required && !seen[name] {
+		if f.Required && !seen[name] && !d.broken[check.Join(path, name)] {
 			d.fail(check.Join(path, name), "is required")
 		}
 	}

@@ -4,6 +4,7 @@
 package stack
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/internal/manifests"
 	"github.com/talos-proxmox/talos-proxmox/internal/preflight"
 	"github.com/talos-proxmox/talos-proxmox/internal/rules"
 	"github.com/talos-proxmox/talos-proxmox/spec"
@@ -60,10 +62,8 @@ type Stack struct {
 
 	// locate turns a problem with the configuration into one with the file; nil for a stack that no [Load] made.
 	locate func(spec.Problem) spec.Problem
-	// subject is what errors call the stack.
-	subject string
-	// readFile reads a file of the project.
-	readFile func(path string) ([]byte, error)
+	// source is what the stack was read from.
+	source Source
 }
 
 // Load reads, expands and checks a stack's configuration. The error is a [*spec.InvalidError] with
@@ -111,13 +111,20 @@ func Load(s Source) (*Stack, error) {
 	slices.Sort(d.secure)
 
 	return &Stack{
-		Config: config, SecureValues: slices.Compact(d.secure), subject: "stack " + s.Stack, readFile: s.readFile,
+		Config: config, SecureValues: slices.Compact(d.secure), source: s,
 		locate: func(p spec.Problem) spec.Problem {
 			p.Path = e.origin(p.Path)
 
 			return locate(p)
 		},
 	}, nil
+}
+
+// request returns what is looked at beside the rules, without a network.
+func (s Source) request(c spec.Config) preflight.Request {
+	return preflight.Request{
+		Config: c, Charts: manifests.ProjectCache(s.Dir, nil), CachedCharts: true, GitOps: true, ReadFile: s.readFile,
+	}
 }
 
 // readFile reads a file of the project.
@@ -175,8 +182,8 @@ func (d *decoder) validate(c spec.Config, e *expansion, s Source) (spec.Config, 
 	}
 	var ofConfig check.List
 	complete := rules.CheckAll(c, rules.Inputs{ReadFile: s.readFile, Environment: s.Environment}, &ofConfig)
-	if len(all.Problems())+len(found.Problems())+len(ofConfig.Problems()) > 0 { // else Check says what Talos finds
-		preflight.Beside(ofConfig.Problems(), c, s.readFile, &ofConfig)
+	if broken := slices.Concat(all.Paths(), found.Paths(), ofConfig.Paths()); len(broken) > 0 { // else Check says what else is wrong
+		preflight.Beside(context.Background(), broken, s.request(c), &ofConfig)
 	}
 	for _, p := range ofConfig.Problems() {
 		if d.isBroken(p.Path) || d.follows(p.Path) {

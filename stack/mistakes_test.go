@@ -110,7 +110,7 @@ func (m mistake) problems(t testing.TB) []spec.Problem {
 	s.Environment = func(name string) string { return environment[name] }
 	loaded, err := stack.Load(s)
 	if err == nil {
-		err = loaded.Check()
+		err = loaded.Check(t.Context())
 	}
 	if err == nil {
 		return nil

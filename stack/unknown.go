@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
@@ -26,7 +28,7 @@ var keyAliases = map[string]string{
 }
 
 // unknown records a key that no setting has, with what was probably meant.
-func (d *decoder) unknown(path, key string, fields map[string]spec.Field) {
+func (d *decoder) unknown(path, key string, value *yaml.Node, fields map[string]spec.Field) {
 	names := slices.Sorted(maps.Keys(fields))
 	best := check.Nearest(key, names)
 	if best == "" {
@@ -36,7 +38,14 @@ func (d *decoder) unknown(path, key string, fields map[string]spec.Field) {
 		}
 	}
 
+	inside := keysOf(value, fields)
+	for _, name := range inside {
+		d.broken[check.Join(path, name)] = true
+	}
+
 	switch {
+	case best == "" && len(inside) > 0 && path != "":
+		d.fail(check.Key(path, key), "is an unknown block; what is in it stands one level higher: write %s", check.Join(path, inside[0]))
 	case path == "" && strings.ContainsAny(key, ".["):
 		d.fail(check.Key(path, key), "was set without --path, and is one key of that name: run `pulumi config rm '%s:%s'`, then "+
 			"`pulumi config set --path '%s:%s'` with the value", d.project, key, d.project, key)
@@ -48,4 +57,16 @@ func (d *decoder) unknown(path, key string, fields map[string]spec.Field) {
 	default:
 		d.fail(check.Key(path, key), "is an unknown setting; docs/reference/stack.md lists them all")
 	}
+}
+
+// keysOf returns the keys of a block that are settings of the block around it.
+func keysOf(value *yaml.Node, fields map[string]spec.Field) []string {
+	var found []string
+	for i := 0; i+1 < len(value.Content) && value.Kind == yaml.MappingNode; i += 2 {
+		if _, known := fields[value.Content[i].Value]; known {
+			found = append(found, value.Content[i].Value)
+		}
+	}
+
+	return found
 }

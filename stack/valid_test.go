@@ -44,7 +44,7 @@ func TestRightStacksPass(t *testing.T) {
 		if !assert.NoError(t, err, "seed %d:\n%s", seed, text) {
 			continue
 		}
-		assert.NoError(t, s.Check(), "seed %d:\n%s", seed, text)
+		assert.NoError(t, s.Check(t.Context()), "seed %d:\n%s", seed, text)
 		assert.NoError(t, schema.Validate(asJSONValue(t, text)), "seed %d:\n%s", seed, text)
 		nodes += len(s.Nodes)
 	}

@@ -90,6 +90,16 @@ func (l *List) Problems() []spec.Problem {
 	return sorted
 }
 
+// Paths returns the paths of what was recorded.
+func (l *List) Paths() []string {
+	var all []string
+	for _, p := range l.found {
+		all = append(all, p.Path)
+	}
+
+	return all
+}
+
 // Map changes every recorded problem, to translate paths or add lines.
 func (l *List) Map(change func(spec.Problem) spec.Problem) {
 	found := l.found

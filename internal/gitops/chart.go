@@ -31,7 +31,7 @@ func Values(g spec.GitOps) (map[string]any, error) {
 	}
 	var theirs map[string]any
 	if err := yaml.Unmarshal([]byte(*g.Chart.Values), &theirs); err != nil {
-		return nil, errors.New("chart.values: is not a YAML mapping")
+		return nil, check.At("gitops.chart.values", errors.New("is not a YAML mapping"))
 	}
 
 	return manifests.MergeValues(values, theirs), nil
@@ -57,14 +57,14 @@ func CheckChart(ctx context.Context, cfg spec.Config, charts manifests.Cache) er
 	}
 	loaded, err := charts.Load(ctx, chart)
 	if err != nil {
-		return fmt.Errorf("gitops.chart: %w", err)
+		return check.At("gitops.chart", err)
 	}
 	version := spec.Value(cfg.Kubernetes.Version)
 	if version == "" {
 		return nil
 	}
 	if err := manifests.FitsKubernetes(loaded, version); err != nil {
-		return fmt.Errorf("gitops.chart: %s %s: %w", loaded.Name(), loaded.Metadata.Version, err)
+		return check.At("gitops.chart", fmt.Errorf("%s %s: %w", loaded.Name(), loaded.Metadata.Version, err))
 	}
 
 	return nil

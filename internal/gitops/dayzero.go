@@ -4,10 +4,12 @@
 package gitops
 
 import (
+	"errors"
 	"fmt"
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/talos-proxmox/talos-proxmox/internal/check"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -26,7 +28,7 @@ func DayZero(cfg spec.Config) (spec.Config, error) {
 	g := WithDefaults(clusterName, cfg.GitOps)
 	values, err := Values(g)
 	if err != nil {
-		return cfg, fmt.Errorf("gitops.%w", err)
+		return cfg, err
 	}
 	text, err := yaml.Marshal(values)
 	if err != nil {
@@ -79,10 +81,10 @@ func addDayZero(cfg spec.Config, g spec.GitOps, values, sync, objects string) (s
 	cfg = spec.Clone(cfg)
 	release := Release(g)
 	if _, taken := cfg.Manifests.Charts[release]; taken {
-		return cfg, fmt.Errorf("manifests.charts.%s: gitops installs a chart of this name at day 0: choose another", release)
+		return cfg, check.At(check.Key("manifests.charts", release), errors.New("gitops installs a chart of this name at day 0: choose another"))
 	}
 	if _, taken := cfg.Manifests.Inline[sync]; taken {
-		return cfg, fmt.Errorf("manifests.inline.%s: gitops has a manifest of this name at day 0: choose another", sync)
+		return cfg, check.At(check.Key("manifests.inline", sync), errors.New("gitops has a manifest of this name at day 0: choose another"))
 	}
 	if cfg.Manifests.Charts == nil {
 		cfg.Manifests.Charts = map[string]spec.DayZeroChart{}

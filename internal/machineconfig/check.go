@@ -15,6 +15,8 @@ import (
 	"github.com/siderolabs/talos/pkg/machinery/config/generate/secrets"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/internal/machineconfig/cause"
+	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
 // shownNodes is how many nodes a problem that many share names.
@@ -32,60 +34,87 @@ func Check(in Input, l *check.List) {
 	}
 	var found findings
 	for _, node := range in.Config.Nodes {
-		in.checkNode(node.Name, bundle, &found)
+		in.checkNode(node, bundle, &found)
 	}
 	found.report(l)
 }
 
-// CheckPatches checks patches alone, at the nodes that show what is wrong with each: the first of each role, and those with
-// patches of their own. It is for configurations with other problems, of which it says nothing.
-func CheckPatches(in Input, l *check.List) {
+// CheckAround does what [Check] does for a configuration out of which settings with problems were left. Of a node that cannot
+// be without one of them, its patches are read alone.
+func CheckAround(in Input, l *check.List) {
 	bundle, err := ThrowAwaySecrets()
 	if err != nil {
 		return // Check says so
 	}
 	var found findings
-	seen := map[bool]bool{}
 	for _, node := range in.Config.Nodes {
-		if len(in.sourcesOf(node.Name)) == 0 || seen[node.IsControlPlane()] && len(node.Patches) == 0 {
-			continue
+		if provider, err := in.tryBuild(node, bundle); err == nil {
+			in.checkBuilt(node, provider, &found)
+		} else {
+			in.checkReading(node, &found)
 		}
-		seen[node.IsControlPlane()] = true
-		in.checkNode(node.Name, bundle, &found)
 	}
-	for _, p := range found {
-		if strings.Contains(p.path, "patches.") || strings.Contains(p.path, "patches[") {
-			l.Addf(p.path, "%s", p.message)
+	found.report(l)
+}
+
+// tryBuild calls build, which may do without nothing that was left out.
+func (in Input) tryBuild(node spec.NamedNode, bundle *secrets.Bundle) (provider config.Provider, err error) {
+	defer func() {
+		if found := recover(); found != nil {
+			err = fmt.Errorf("building the configuration of node %q: %v", node.Name, found)
+		}
+	}()
+
+	return build(in, node.Name, bundle)
+}
+
+// CheckReading records the patches that no version of Talos could read.
+func CheckReading(in Input, l *check.List) {
+	var found findings
+	for _, node := range in.Config.Nodes {
+		in.checkReading(node, &found)
+	}
+	found.report(l)
+}
+
+// checkReading reads the patches of a node.
+func (in Input) checkReading(node spec.NamedNode, found *findings) {
+	for _, s := range in.sourcesOf(node.Name) {
+		if _, err := in.readPatch(s); err != nil {
+			found.addPatch(s, in.patchText(s), err, node.Name)
 		}
 	}
 }
 
-// checkNode builds the configuration, then patches it step by step.
-func (in Input) checkNode(name string, bundle *secrets.Bundle, found *findings) {
+// checkNode builds a node's configuration and checks it.
+func (in Input) checkNode(node spec.NamedNode, bundle *secrets.Bundle, found *findings) {
+	name := node.Name
 	provider, err := build(in, name, bundle)
 	if err != nil {
-		path := ""
-		var field *fieldError
-		if errors.As(err, &field) {
-			path, err = field.path, field.err
+		path := cause.Of(in.Config, node, err.Error())
+		var at *check.PathError
+		if errors.As(err, &at) {
+			path, err = at.Path, at.Err
 		}
 		found.add(path, err.Error(), name)
 
 		return
 	}
-	node, _ := in.Config.Node(name)
+	in.checkBuilt(node, provider, found)
+}
+
+// checkBuilt checks a node's configuration, and patches it step by step.
+func (in Input) checkBuilt(node spec.NamedNode, provider config.Provider, found *findings) {
+	name := node.Name
 	before := refusals(in.Config, node, provider)
 	for _, message := range before {
-		found.add("", message, name)
+		found.add(cause.Of(in.Config, node, message), message, name)
 	}
 	for _, s := range in.sourcesOf(name) {
 		text := in.patchText(s)
 		next, err := in.checkPatch(s, provider)
 		if err != nil {
-			for _, problem := range located(err) {
-				path, message := s.blame(text, problem)
-				found.add(path, message, name)
-			}
+			found.addPatch(s, text, err, name)
 
 			continue
 		}
@@ -180,6 +209,14 @@ func (f *findings) add(path, message, node string) {
 	*f = append(*f, finding{path: path, message: message, nodes: []string{node}})
 }
 
+// addPatch records the problems in an error about a patch.
+func (f *findings) addPatch(s source, text []byte, err error, node string) {
+	for _, problem := range located(err) {
+		path, message := s.blame(text, problem)
+		f.add(path, message, node)
+	}
+}
+
 // report records the problems, those that nodes share once.
 func (f findings) report(l *check.List) {
 	for _, p := range f {
@@ -187,8 +224,11 @@ func (f findings) report(l *check.List) {
 		if path == "" {
 			path = "nodes"
 			if len(p.nodes) == 1 {
-				path, who = check.Join("nodes", p.nodes[0]), ""
+				path = check.Key("nodes", p.nodes[0])
 			}
+		}
+		if strings.HasPrefix(path, "nodes.") || strings.HasPrefix(path, "nodes[") {
+			who = "" // the path says it; and many nodes may have it from one place
 		}
 		l.Addf(path, "%s%s", p.message, who)
 	}
@@ -205,18 +245,3 @@ func names(nodes []string) string {
 		return fmt.Sprintf(" (nodes %s and %d more)", strings.Join(nodes[:shownNodes], ", "), len(nodes)-shownNodes)
 	}
 }
-
-// fieldError reports a problem with a setting that is not a node's own.
-type fieldError struct {
-	path string
-	err  error
-}
-
-// Error returns "path: problem".
-func (e *fieldError) Error() string { return e.path + ": " + e.err.Error() }
-
-// Unwrap returns the problem itself.
-func (e *fieldError) Unwrap() error { return e.err }
-
-// at says which setting a problem is about.
-func at(path string, err error) error { return &fieldError{path: path, err: err} }

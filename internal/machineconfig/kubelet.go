@@ -35,7 +35,7 @@ func (r *builder) addKubelet() error {
 	if settings.ExtraConfig != nil {
 		object, err := objectOf(*settings.ExtraConfig)
 		if err != nil {
-			return at("kubernetes.kubelet.extraConfig", err)
+			return check.At("kubernetes.kubelet.extraConfig", err)
 		}
 		kubelet.KubeletExtraConfig = meta.Unstructured{Object: object}
 	}
@@ -103,7 +103,7 @@ const (
 // addTaint checks the form "value:Effect" or ":Effect".
 func (r *builder) addTaint(key, taint string) error {
 	if _, effect, ok := strings.Cut(taint, ":"); !ok || effect == "" {
-		return at(check.Join("nodes", r.node.Name, "taints", key),
+		return check.At(check.Join("nodes", r.node.Name, "taints", key),
 			errors.New(`write "value:Effect" or ":Effect", with the effect NoSchedule, PreferNoSchedule or NoExecute`))
 	}
 	r.machine.MachineNodeTaints = with(r.machine.MachineNodeTaints, key, taint)

@@ -9,6 +9,7 @@ import (
 	"github.com/siderolabs/talos/pkg/machinery/config/types/meta"
 	"github.com/siderolabs/talos/pkg/machinery/config/types/v1alpha1"
 
+	"github.com/talos-proxmox/talos-proxmox/internal/check"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -76,7 +77,7 @@ func (r *builder) addAPIServer() error {
 	if settings.AuditPolicy != nil {
 		object, err := objectOf(*settings.AuditPolicy)
 		if err != nil {
-			return at("kubernetes.apiServer.auditPolicy", err)
+			return check.At("kubernetes.apiServer.auditPolicy", err)
 		}
 		api.AuditPolicyConfig = meta.Unstructured{Object: object}
 	}
@@ -86,7 +87,7 @@ func (r *builder) addAPIServer() error {
 	for _, plugin := range sortedKeys(settings.AdmissionPlugins) {
 		object, err := objectOf(settings.AdmissionPlugins[plugin])
 		if err != nil {
-			return at("kubernetes.apiServer.admissionPlugins."+plugin, err)
+			return check.At(check.Key("kubernetes.apiServer.admissionPlugins", plugin), err)
 		}
 		api.AdmissionControlConfig = slices.DeleteFunc(api.AdmissionControlConfig,
 			func(c *v1alpha1.AdmissionPluginConfig) bool { return c.PluginName == plugin })

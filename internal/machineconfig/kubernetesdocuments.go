@@ -8,6 +8,7 @@ import (
 	"github.com/siderolabs/talos/pkg/machinery/config/types/meta"
 	"github.com/siderolabs/talos/pkg/machinery/constants"
 
+	"github.com/talos-proxmox/talos-proxmox/internal/check"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -78,10 +79,10 @@ func (r *builder) movePodNetwork() error {
 	doc.NetworkDNSDomain = r.cluster.ClusterNetwork.DNSDomain
 	var err error
 	if doc.NetworkPodSubnets, err = prefixes(r.cluster.ClusterNetwork.PodSubnet); err != nil {
-		return at("cluster.podSubnets", err)
+		return check.At("cluster.podSubnets", err)
 	}
 	if doc.NetworkServiceSubnets, err = prefixes(r.cluster.ClusterNetwork.ServiceSubnet); err != nil {
-		return at("cluster.serviceSubnets", err)
+		return check.At("cluster.serviceSubnets", err)
 	}
 	r.add(doc)
 	if r.node.IsControlPlane() && cniName(r.cfg) == constants.FlannelCNI {

@@ -12,6 +12,7 @@ import (
 	"github.com/siderolabs/talos/pkg/machinery/config/types/network"
 	"github.com/siderolabs/talos/pkg/machinery/nethelpers"
 
+	"github.com/talos-proxmox/talos-proxmox/internal/check"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -118,7 +119,7 @@ func (r *builder) addResolver() error {
 	for _, text := range r.cfg.Cluster.Nameservers {
 		address, err := spec.ParseAddr(text)
 		if err != nil {
-			return at("cluster.nameservers", err)
+			return check.At("cluster.nameservers", err)
 		}
 		doc.ResolverNameservers = append(doc.ResolverNameservers, network.NameserverConfig{Address: meta.Addr{Addr: address}})
 	}

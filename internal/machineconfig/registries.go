@@ -11,6 +11,7 @@ import (
 	"github.com/siderolabs/talos/pkg/machinery/config/types/meta"
 	"github.com/siderolabs/talos/pkg/machinery/config/types/v1alpha1"
 
+	"github.com/talos-proxmox/talos-proxmox/internal/check"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -24,7 +25,7 @@ func (r *builder) addRegistries() error {
 			continue
 		}
 		if err := r.addRegistry(name, registry); err != nil {
-			return at("talos.registries."+name, err)
+			return check.At(check.Key("talos.registries", name), err)
 		}
 	}
 

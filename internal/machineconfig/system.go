@@ -11,6 +11,7 @@ import (
 
 	"github.com/siderolabs/talos/pkg/machinery/config/types/v1alpha1"
 
+	"github.com/talos-proxmox/talos-proxmox/internal/check"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -79,7 +80,7 @@ func (r *builder) addFiles() error {
 		text := spec.Value(file.Permissions)
 		mode, err := strconv.ParseUint(strings.TrimPrefix(strings.TrimPrefix(text, "0o"), "0"), 8, 32)
 		if err != nil {
-			return at("talos.files."+path+".permissions", fmt.Errorf(`%q is not an octal mode such as "0o644"`, text))
+			return check.At(check.Key("talos.files", path)+".permissions", fmt.Errorf(`%q is not an octal mode such as "0o644"`, text))
 		}
 		r.machine.MachineFiles = append(r.machine.MachineFiles, &v1alpha1.MachineFile{
 			FileContent:     string(file.Content),

@@ -30,7 +30,7 @@ func (r *builder) addLogging() error {
 	for i, destination := range r.cfg.Talos.LogDestinations {
 		endpoint, err := url.Parse(destination)
 		if err != nil || endpoint.Host == "" {
-			return at(check.Index("talos.logDestinations", i), errors.New(`is not a URL such as "tcp://logs.example.com:514"`))
+			return check.At(check.Index("talos.logDestinations", i), errors.New(`is not a URL such as "tcp://logs.example.com:514"`))
 		}
 		if r.machine.MachineLogging == nil {
 			r.machine.MachineLogging = &v1alpha1.LoggingConfig{}

@@ -11,6 +11,7 @@ import (
 	"github.com/siderolabs/talos/pkg/machinery/constants"
 	blockresource "github.com/siderolabs/talos/pkg/machinery/resources/block"
 
+	"github.com/talos-proxmox/talos-proxmox/internal/check"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -38,7 +39,7 @@ func (r *builder) addVolumes() error {
 	}
 	if limit := r.cfg.Talos.EphemeralMaxSize; limit != nil {
 		if err := doc.ProvisioningSpec.ProvisioningMaxSize.UnmarshalText(fmt.Appendf(nil, "%dGiB", *limit)); err != nil {
-			return at("talos.ephemeralMaxSize", err)
+			return check.At("talos.ephemeralMaxSize", err)
 		}
 	}
 	r.add(doc)

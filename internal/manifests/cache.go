@@ -75,6 +75,9 @@ func (c Cache) Reference(ctx context.Context, ch spec.Chart) (string, error) {
 	return path, nil
 }
 
+// ErrNotCached reports that a chart is not in the cache, where nothing may be fetched.
+var ErrNotCached = errors.New("is not in the cache")
+
 // Load returns a chart: from its path, else from the cache, which is filled on demand where it may
 // be. The archive must have the chart's digest, where one is given.
 func (c Cache) Load(ctx context.Context, ch spec.Chart) (*chart.Chart, error) {
@@ -129,7 +132,7 @@ func (c Cache) archive(ctx context.Context, ch spec.Chart) ([]byte, error) {
 		return nil, fmt.Errorf("reading %s from the cache: %w", describe(ch), err)
 	}
 	if c.Fetch == nil {
-		return nil, fmt.Errorf("%s is not in the cache: run `%s` where there is network", describe(ch), FillCommand)
+		return nil, fmt.Errorf("%s %w: run `%s` where there is network", describe(ch), ErrNotCached, FillCommand)
 	}
 	archive, err = c.Fetch(ctx, ch)
 	if err != nil {
@@ -245,7 +248,7 @@ func (c Cache) digestFits(archive []byte, ch spec.Chart) error {
 func versionFits(loaded *chart.Chart, ch spec.Chart) error {
 	want := strings.TrimPrefix(spec.Value(ch.Version), "v")
 	if got := strings.TrimPrefix(loaded.Metadata.Version, "v"); want != "" && got != want {
-		return fmt.Errorf("chart %s has version %s, not %s", loaded.Name(), got, want)
+		return fmt.Errorf("chart %s has version %s, not %s: give its version, or the chart of that version", loaded.Name(), got, want)
 	}
 
 	return nil

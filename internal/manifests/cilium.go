@@ -7,8 +7,8 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
-	"fmt"
 
+	"github.com/talos-proxmox/talos-proxmox/internal/check"
 	"github.com/talos-proxmox/talos-proxmox/internal/versions"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
@@ -43,7 +43,7 @@ func (in Input) cilium(ctx context.Context) ([]part, error) {
 	settings := spec.Value(in.Config.CNI.Cilium)
 	values, err := in.ciliumValues(settings)
 	if err != nil {
-		return nil, fmt.Errorf("cni.cilium.chart.values: %w", err)
+		return nil, check.At("cni.cilium.chart.values", err)
 	}
 	var install part
 	if spec.Value(settings.Install) == "job" {
@@ -51,7 +51,7 @@ func (in Input) cilium(ctx context.Context) ([]part, error) {
 	} else {
 		contents, err := in.ciliumChart(ctx, values)
 		if err != nil {
-			return nil, fmt.Errorf("cni.cilium: %w", err)
+			return nil, check.At("cni.cilium.chart", err)
 		}
 		install = part{name: "cilium", contents: contents}
 	}
@@ -100,15 +100,15 @@ func (in Input) CiliumJobImages(ctx context.Context) ([]string, error) {
 	}
 	values, err := in.ciliumValues(settings)
 	if err != nil {
-		return nil, fmt.Errorf("cni.cilium.chart.values: %w", err)
+		return nil, check.At("cni.cilium.chart.values", err)
 	}
 	loaded, err := in.Charts.Load(ctx, CiliumChart(in.Config))
 	if err != nil {
-		return nil, fmt.Errorf("cni.cilium: %w", err)
+		return nil, check.At("cni.cilium.chart", err)
 	}
 	text, err := renderOnce(loaded, in.ciliumRelease(values))
 	if err != nil {
-		return nil, fmt.Errorf("cni.cilium: %w", err)
+		return nil, check.At("cni.cilium.chart", err)
 	}
 
 	return Images(text)

@@ -103,7 +103,7 @@ func TestCiliumThatMakesUpCertificatesIsRefused(t *testing.T) {
 		c.Chart.Values = spec.Ptr(spec.Text("hubble: {enabled: true, tls: {auto: {enabled: true, method: helm}}}\n"))
 	}))
 	_, err := manifests.DayZero(context.Background(), input(t, cfg))
-	assert.EqualError(t, err, "cni.cilium: chart cilium 1.18.4 renders differently each time: Secret hubble-server-certs; "+
+	assert.EqualError(t, err, "cni.cilium.chart: chart cilium 1.18.4 renders differently each time: Secret hubble-server-certs; "+
 		"give the certificates or passwords that it makes up as values")
 }
 

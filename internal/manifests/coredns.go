@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/talos-proxmox/talos-proxmox/internal/check"
 	"github.com/talos-proxmox/talos-proxmox/internal/machineconfig"
 	"github.com/talos-proxmox/talos-proxmox/internal/versions"
 	"github.com/talos-proxmox/talos-proxmox/spec"
@@ -23,7 +24,7 @@ func (in Input) coreDNS(context.Context) ([]part, error) {
 	}
 	addresses, err := dnsAddresses(in.Config.Cluster.ServiceSubnets)
 	if err != nil {
-		return nil, fmt.Errorf("manifests.coreDns: %w", err)
+		return nil, check.At("manifests.coreDns", err)
 	}
 	corefile := cmp.Or(string(spec.Value(dns.Corefile)), defaultCorefile(spec.Value(in.Config.Cluster.DNSDomain)))
 	labels := object{"k8s-app": "kube-dns", "kubernetes.io/name": "CoreDNS"}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/talos-proxmox/talos-proxmox/internal/check"
 	"github.com/talos-proxmox/talos-proxmox/internal/machineconfig"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
@@ -97,7 +98,7 @@ func (in Input) ordered(ctx context.Context) ([]part, error) {
 	for _, e := range entries {
 		contents, err := e.make()
 		if err != nil {
-			errs = append(errs, fmt.Errorf("manifests.%s.%s: %w", [...]string{"inline", "charts"}[e.kind], e.name, err))
+			errs = append(errs, check.At(check.Key("manifests."+[...]string{"inline", "charts"}[e.kind], e.name), err))
 
 			continue
 		}

@@ -139,7 +139,7 @@ func TestDayZeroSaysWhatIsWrong(t *testing.T) {
 		},
 		"another version": {
 			spec.Manifests{Charts: chart("random", "1.2.4")},
-			"manifests.charts.c: chart random has version 1.2.3, not 1.2.4",
+			"manifests.charts.c: chart random has version 1.2.3, not 1.2.4: give its version, or the chart of that version",
 		},
 		"no such chart": {
 			spec.Manifests{Charts: chart("gone", "1.2.3")},

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/talos-proxmox/talos-proxmox/internal/check"
 	"github.com/talos-proxmox/talos-proxmox/internal/versions"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
@@ -24,7 +25,7 @@ func (in Input) gatewayFiles(settings spec.Cilium) ([]part, error) {
 		}
 		text, err := in.inline(spec.Manifest{File: spec.Ptr(place)})
 		if err != nil {
-			return nil, fmt.Errorf("cni.cilium.gatewayApi.crds[%d]: %w", i, err)
+			return nil, check.At(check.Index("cni.cilium.gatewayApi.crds", i), err)
 		}
 		parts = append(parts, part{name: fmt.Sprintf("gateway-api-%d", i), contents: text})
 	}
@@ -63,8 +64,8 @@ func checkHeaders(cfg spec.Config, urls []string) error {
 		case host == "":
 			host = u.Host
 		case u.Host != host:
-			return fmt.Errorf("manifests.extraHeaders: control planes would send them to %s and to %s: fetch everything from one host, "+
-				"or write manifests inline; cni.cilium.gatewayApi.crds takes files", host, u.Host)
+			return check.At("manifests.extraHeaders", fmt.Errorf("control planes would send them to %s and to %s: fetch everything "+
+				"from one host, or write manifests inline; cni.cilium.gatewayApi.crds takes files", host, u.Host))
 		}
 	}
 
@@ -95,7 +96,7 @@ func gatewayURLs(cfg spec.Config) ([]string, error) {
 	if version == "" {
 		var err error
 		if version, err = versions.GatewayAPI(*CiliumChart(cfg).Version); err != nil {
-			return nil, fmt.Errorf("cni.cilium.gatewayApi.version: %w", err)
+			return nil, check.At("cni.cilium.gatewayApi.version", err)
 		}
 	}
 	for _, name := range []string{

@@ -80,7 +80,7 @@ func predecessors(cfg spec.Config) map[string]string {
 
 // render returns a node's configuration, a secret.
 func render(b *Build, manifests pulumi.Output, node string) pulumi.StringOutput {
-	in := b.Checked.Input
+	in := b.Checked.Machines
 	directory := fileAtUp(b.Session, in.Config.Output.MachineConfigDirectory)
 	rendered := pulumi.All(b.Secrets.Bundle, manifests, contract(b), b.permitted).ApplyT(func(v []any) (string, error) {
 		bundle, ok := v[0].(*secrets.Bundle)

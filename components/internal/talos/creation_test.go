@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/talos-proxmox/talos-proxmox/components/internal/stash"
+	"github.com/talos-proxmox/talos-proxmox/internal/preflight"
 	"github.com/talos-proxmox/talos-proxmox/internal/pulumitest"
 	"github.com/talos-proxmox/talos-proxmox/internal/talossecrets"
 	"github.com/talos-proxmox/talos-proxmox/spec"
@@ -77,7 +78,7 @@ func registered(t *testing.T, cfg spec.Config, creates bool) func(name string) [
 		return args.Name + "-id", outputs
 	}}
 	require.NoError(t, r.Run(false, func(ctx *pulumi.Context) error {
-		checked, err := Check(ctx.Context(), Request{Name: "test", Config: cfg})
+		checked, err := Check(ctx.Context(), Request{Name: "test", Request: preflight.Request{Config: cfg}})
 		if err != nil {
 			return err
 		}

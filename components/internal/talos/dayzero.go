@@ -4,42 +4,24 @@
 package talos
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	"github.com/talos-proxmox/talos-proxmox/components/internal/stash"
 	"github.com/talos-proxmox/talos-proxmox/internal/machineconfig"
 	"github.com/talos-proxmox/talos-proxmox/internal/manifests"
-	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
 // certificatesKey holds the pod network's certificates among persisted values.
 const certificatesKey = "certificates"
 
-// dayZero returns the manifests that control planes apply at bootstrap, for the check before anything is
-// registered: with fresh certificates where the pod network needs some, which are persisted later.
-func dayZero(ctx context.Context, in manifests.Input) (manifests.Input, []machineconfig.Manifest, error) {
-	if in.Config.UsesCilium() {
-		made, err := manifests.NewCertificates(spec.Value(in.Config.Cluster.Name), time.Now())
-		if err != nil {
-			return in, nil, err
-		}
-		in.Certificates = &made
-	}
-	list, err := manifests.DayZero(ctx, in)
-
-	return in, list, err
-}
-
 // persistedManifests returns the manifests with the certificates that were made at creation, so that every
 // render is the same. The output resolves to []machineconfig.Manifest.
 func persistedManifests(b *Build) (pulumi.Output, error) {
-	in, checked := b.Checked.dayZero, b.Checked.Input.Manifests
+	in, checked := b.Checked.DayZero, b.Checked.Machines.Manifests
 	if in.Certificates == nil {
 		return pulumi.ToOutput(true).ApplyT(func(any) []machineconfig.Manifest { return checked }), nil
 	}

@@ -63,7 +63,7 @@ func imageEdits(b *Build) (map[string]pulumi.StringInput, error) {
 		if edits[variant] != nil {
 			continue
 		}
-		wanted := pulumi.String(*b.Config.Talos.Version + " " + b.Checked.schematics[n.Name])
+		wanted := pulumi.String(*b.Config.Talos.Version + " " + b.Checked.Schematics[n.Name])
 		edit, err := stash.EditToken(b.Ctx, b.Name+"-"+variant+"-image-edit", wanted, pulumi.Parent(b.Parent))
 		if err != nil {
 			return nil, err
@@ -82,7 +82,7 @@ func registerUpgrade(
 	b *Build, n spec.NamedNode, edit pulumi.StringInput, after ...pulumi.ResourceOption,
 ) (pulumi.Resource, error) {
 	image := cluster.Image{
-		Version: *b.Config.Talos.Version, Schematic: b.Checked.schematics[n.Name], Installer: b.Checked.Input.Installer[n.Name],
+		Version: *b.Config.Talos.Version, Schematic: b.Checked.Schematics[n.Name], Installer: b.Checked.Machines.Installer[n.Name],
 	}
 	run := func(step hook.Step) error {
 		began := time.Now()
