@@ -177,7 +177,8 @@ func (i *TalosImage) register(
 	}
 	registered, err := imagefactory.NewSchematic(ctx, name+"-schematic-"+schematic.ID[:12], &imagefactory.SchematicArgs{
 		Schematic: pulumi.String(schematic.YAML),
-	}, pulumi.Parent(i), pulumi.DependsOn(first), pulumi.ResourceHooks(&pulumi.ResourceHookBinding{BeforeCreate: []*pulumi.ResourceHook{reachable}}))
+	}, pulumi.Parent(i), pulumi.DependsOn(first),
+		pulumi.ResourceHooks(&pulumi.ResourceHookBinding{BeforeCreate: []*pulumi.ResourceHook{reachable}}))
 	if err != nil {
 		return nil, fmt.Errorf("registering the schematic of image %q: %w", name, err)
 	}

@@ -84,7 +84,7 @@ type GitAuth struct {
 	CA *Text `json:"ca,omitempty"`
 	// GitHubApp credentials.
 	GitHubApp *GitHubApp `json:"githubApp,omitempty"`
-	// Register registers the public half of the ssh key with the repository, for reading alone, and
+	// Register registers the public half of the ssh key with the repository, read-only, and
 	// takes it away with the stack.
 	Register *DeployKeyHost `json:"register,omitempty"`
 }

@@ -22,19 +22,26 @@ func (d *decoder) yamlCoercion(path string, node *yaml.Node, v reflect.Value) st
 	switch {
 	case w.tag == "!!timestamp":
 		return fmt.Sprintf("YAML reads the date %s as something else: put it in quotes, %q", w.raw, w.raw)
-	case w.tag == "!!int" && !plainInteger(w.raw) && strings.HasPrefix(w.raw, "0") && number(w.raw) && v.Kind() == reflect.Int:
-		return fmt.Sprintf("YAML reads %s as an octal number, which is %s: write %s or %s, whichever is meant",
-			w.raw, node.Value, strings.TrimLeft(w.raw, "0"), node.Value)
-	case w.tag == "!!int" && !plainInteger(w.raw) && v.Kind() == reflect.String:
-		return fmt.Sprintf("YAML reads %s as the number %s: put it in quotes, %q", w.raw, node.Value, w.raw)
 	case w.tag == "!!int" && !plainInteger(w.raw):
-		return fmt.Sprintf(
-			"YAML reads %s as the number %s: write that", w.raw, node.Value)
+		return integerCoercion(w.raw, node.Value, v.Kind())
 	case w.tag == "!!float" && node.Tag != "!!str" && number(w.raw) && plainInteger(strings.TrimLeft(w.raw, "0")):
 		return fmt.Sprintf("YAML reads %s as the number %s: write it without leading zeros", w.raw, node.Value)
 	}
 
 	return ""
+}
+
+// integerCoercion returns advice about an integer that is not written as people write numbers.
+func integerCoercion(written, read string, wanted reflect.Kind) string {
+	switch {
+	case strings.HasPrefix(written, "0") && number(written) && wanted == reflect.Int:
+		return fmt.Sprintf("YAML reads %s as an octal number, which is %s: write %s or %s, whichever is meant",
+			written, read, strings.TrimLeft(written, "0"), read)
+	case wanted == reflect.String:
+		return fmt.Sprintf("YAML reads %s as the number %s: put it in quotes, %q", written, read, written)
+	default:
+		return fmt.Sprintf("YAML reads %s as the number %s: write that", written, read)
+	}
 }
 
 // plainInteger reports whether text is a number as one writes it by hand.

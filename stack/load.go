@@ -225,8 +225,9 @@ func (d *decoder) isBroken(path string) bool {
 
 // switches are settings on which the meaning of others hangs: while one cannot be read, nothing is said of those.
 var switches = map[string][]string{
-	"gitops.provider": {"gitops"}, "gitops.method": {"gitops"}, "gitops.git.auth.type": {"gitops.git.auth"}, "gitops.git.url": {"gitops.git.auth"},
-	"cni.name": {"cni", "kubernetes.proxy"}, "cni.cilium": {"kubernetes.proxy"},
+	"gitops.provider": {"gitops"}, "gitops.method": {"gitops"}, "gitops.git.auth.type": {"gitops.git.auth"},
+	"gitops.git.url": {"gitops.git.auth"},
+	"cni.name":       {"cni", "kubernetes.proxy"}, "cni.cilium": {"kubernetes.proxy"},
 	"talos.version": {"image", "images", "kubernetes.version", "talos.contract"}, "kubernetes.version": {"talos.version"},
 	"proxmox.hosts": {"proxmox.defaultHost", "nodes", "pools"}, "proxmox.username": {"proxmox"}, "proxmox.password": {"proxmox"},
 	"proxmox.apiToken": {"proxmox"}, "cluster.vmIdBase": {"nodes", "pools"},

@@ -358,6 +358,24 @@ func (g *generator) gitops(t *testing.T) {
 		return
 	}
 	git := block{"url": "https://git.example.com/lab/demo.git"}
+	g.credentials(t, git)
+	switch g.IntN(5) {
+	case 0:
+		git["tag"] = "v1.2.3"
+	case 1:
+		git["semver"] = ">=1.0.0 <2.0.0"
+	case 2:
+		git["branch"] = "release/next"
+	}
+	if g.chance(50) {
+		git["path"] = []string{"./", ".", "clusters/home", "./clusters/home/"}[g.IntN(4)]
+	}
+	g.controller(t, method, git)
+}
+
+// credentials adds how the repository is read.
+func (g *generator) credentials(t *testing.T, git block) {
+	t.Helper()
 	switch auth := g.pick("public", "ssh", "token", "basic", "githubApp"); auth {
 	case "ssh":
 		git["url"] = "ssh://git@git.example.com/lab/demo.git"
@@ -371,17 +389,11 @@ func (g *generator) gitops(t *testing.T) {
 	case "githubApp":
 		git["auth"] = block{"type": auth, "githubApp": block{"id": "1", "installationId": "2", "privateKey": secure(sshKey(t))}}
 	}
-	switch g.IntN(5) {
-	case 0:
-		git["tag"] = "v1.2.3"
-	case 1:
-		git["semver"] = ">=1.0.0 <2.0.0"
-	case 2:
-		git["branch"] = "release/next"
-	}
-	if g.chance(50) {
-		git["path"] = []string{"./", ".", "clusters/home", "./clusters/home/"}[g.IntN(4)]
-	}
+}
+
+// controller adds the controller that reads the repository.
+func (g *generator) controller(t *testing.T, method string, git block) {
+	t.Helper()
 	o := block{"provider": "flux", "git": git, "chart": block{"version": "2.18.2"}}
 	switch method {
 	case "flux operator":

@@ -89,7 +89,8 @@ func main() {
 // gates are the sources of feature gates, which all programs know.
 var gates = []string{
 	"k8s.io/kubernetes@v1.%s/pkg/features", "k8s.io/apiserver@v0.%s/pkg/features", "k8s.io/component-base@v0.%s",
-	"k8s.io/kubernetes@v1.%s/cmd", "k8s.io/controller-manager@v0.%s/pkg/features", "k8s.io/cloud-provider@v0.%s", "k8s.io/client-go@v0.%s/features",
+	"k8s.io/kubernetes@v1.%s/cmd", "k8s.io/controller-manager@v0.%s/pkg/features", "k8s.io/cloud-provider@v0.%s",
+	"k8s.io/client-go@v0.%s/features",
 	"k8s.io/apiextensions-apiserver@v0.%s/pkg/features",
 }
 

@@ -28,7 +28,8 @@ func Nearest(text string, candidates []string) string {
 }
 
 // lookalikes are letters that look like others, and those that do not count.
-var lookalikes = strings.NewReplacer("-", "", "_", "", ".", "", "а", "a", "е", "e", "о", "o", "р", "p", "с", "c", "х", "x", "у", "y", "і", "i",
+var lookalikes = strings.NewReplacer("-", "", "_", "", ".", "", "а", "a", "е", "e", "о", "o", "р", "p", "с", "c", "х", "x",
+	"у", "y", "і", "i",
 	"ѕ", "s", "ј", "j", "ο", "o", "α", "a", "ν", "v", "ı", "i", "\u200b", "", "\u200c", "", "\u200d", "", "\ufeff", "", "\u00a0", "")
 
 func bare(s string) string {

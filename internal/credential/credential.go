@@ -31,7 +31,8 @@ var tokens = []struct {
 }
 
 // sensitive are names of parameters, arguments and variables whose value is a credential.
-var sensitive = regexp.MustCompile(`(?i)^(.*[_.-])?(pass(word|wd|phrase)?|pwd|(access|auth|api|bearer|id|job|private|refresh|session)[_.-]?token|` +
+var sensitive = regexp.MustCompile(`(?i)^(.*[_.-])?(pass(word|wd|phrase)?|pwd|(access|auth|api|bearer|id|job|private|refresh|session)` +
+	`[_.-]?token|` +
 	`token|secret|client[_.-]?secret|api[_.-]?key|access[_.-]?key|secret[_.-]?(access[_.-]?)?key|auth[_.-]?key|` +
 	`private[_.-]?key|psk|sig(nature)?|x-amz-signature|credentials?)$`)
 

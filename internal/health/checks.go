@@ -237,7 +237,9 @@ func sameMembers(planes []cluster.Member, members []cluster.EtcdMember, leaving 
 }
 
 func staticPods(ctx context.Context, l *checkRun) *finding {
-	return l.onEach(ctx, l.cluster.ExpectedUp(l.cluster.ControlPlanes()), func(ctx context.Context, api cluster.Talos, m cluster.Member) *finding {
+	planes := l.cluster.ExpectedUp(l.cluster.ControlPlanes())
+
+	return l.onEach(ctx, planes, func(ctx context.Context, api cluster.Talos, m cluster.Member) *finding {
 		hint := fmt.Sprintf("talosctl -n %s containers -k; talosctl -n %s get staticpodstatus", m.Address, m.Address)
 		pods, err := api.StaticPods(ctx, m.Address)
 		if err != nil {

@@ -133,7 +133,8 @@ func spread(path string, value any, into map[string]string) {
 // mayBeSecret reports whether a value may hold a secret that Talos does not know as one: whole files and
 // manifests, environments, headers, passwords in URLs.
 func mayBeSecret(path, value string) bool {
-	for _, part := range []string{"env.", "environment", "files[", "inlineManifests[", "Headers.", "configFiles[", "passphrase", "auth", "extraArgs"} {
+	for _, part := range []string{"env.", "environment", "files[", "inlineManifests[", "Headers.", "configFiles[", "passphrase",
+		"auth", "extraArgs"} {
 		if strings.Contains(path, part) && !strings.HasSuffix(path, ".name") && !strings.HasSuffix(path, ".path") {
 			return true
 		}

@@ -30,7 +30,8 @@ var owned = []struct {
 		return c.ClusterConfig.ControlPlane.Endpoint.String()
 	}},
 	{"cluster.network.podSubnets", "cluster.podSubnets", ofNetwork(func(n *v1alpha1.ClusterNetworkConfig) any { return n.PodSubnet })},
-	{"cluster.network.serviceSubnets", "cluster.serviceSubnets", ofNetwork(func(n *v1alpha1.ClusterNetworkConfig) any { return n.ServiceSubnet })},
+	{"cluster.network.serviceSubnets", "cluster.serviceSubnets",
+		ofNetwork(func(n *v1alpha1.ClusterNetworkConfig) any { return n.ServiceSubnet })},
 	{"cluster.network.dnsDomain", "cluster.dnsDomain", ofNetwork(func(n *v1alpha1.ClusterNetworkConfig) any { return n.DNSDomain })},
 }
 
@@ -72,6 +73,39 @@ var programs = map[string]string{
 
 // broken returns what a patch brought that breaks a rule about the setting it could have been.
 func broken(before, after config.Provider, was, is *v1alpha1.Config) []string {
+	found := brokenFlags(before, after, was, is)
+	sysctls, nowSysctls := was.MachineConfig.MachineSysctls, is.MachineConfig.MachineSysctls
+	found = append(found, brokenValues("machine.sysctls.", sysctls, nowSysctls, scope.SysctlProblem)...)
+
+	return append(found, brokenValues("machine.kubelet.extraConfig.", kubeletFields(was), kubeletFields(is), talos.KubeletFieldProblem)...)
+}
+
+// brokenValues returns what is wrong with values that a patch brought.
+func brokenValues[V any](prefix string, was, is map[string]V, problem func(name string, value V) string) []string {
+	var found []string
+	for _, name := range sortedKeys(is) {
+		if reflect.DeepEqual(was[name], is[name]) {
+			continue
+		}
+		if message := problem(name, is[name]); message != "" {
+			found = append(found, fmt.Sprintf("%s%s %s", prefix, name, message))
+		}
+	}
+
+	return found
+}
+
+// kubeletFields returns what a configuration sets of the kubelet's own.
+func kubeletFields(c *v1alpha1.Config) map[string]any {
+	if c.MachineConfig.MachineKubelet == nil {
+		return nil
+	}
+
+	return c.MachineConfig.MachineKubelet.KubeletExtraConfig.Object
+}
+
+// brokenFlags returns what is wrong with flags that a patch brought.
+func brokenFlags(before, after config.Provider, was, is *v1alpha1.Config) []string {
 	var found []string
 	old := map[string]string{}
 	for _, c := range componentFlags(before, was) {
@@ -91,30 +125,6 @@ func broken(before, after config.Provider, was, is *v1alpha1.Config) []string {
 			}
 			if message := talos.FlagProblem(program, name, value); message != "" {
 				found = append(found, fmt.Sprintf("%sextraArgs.%s %s", c.path, name, message))
-			}
-		}
-	}
-	for _, name := range sortedKeys(is.MachineConfig.MachineSysctls) {
-		value := is.MachineConfig.MachineSysctls[name]
-		if was.MachineConfig.MachineSysctls[name] == value {
-			continue
-		}
-		if message := scope.SysctlProblem(name, value); message != "" {
-			found = append(found, fmt.Sprintf("machine.sysctls.%s %s", name, message))
-		}
-	}
-	if kubelet := is.MachineConfig.MachineKubelet; kubelet != nil {
-		given := map[string]any{}
-		if was.MachineConfig.MachineKubelet != nil {
-			given = was.MachineConfig.MachineKubelet.KubeletExtraConfig.Object
-		}
-		for _, name := range sortedKeys(kubelet.KubeletExtraConfig.Object) {
-			value := kubelet.KubeletExtraConfig.Object[name]
-			if reflect.DeepEqual(given[name], value) {
-				continue
-			}
-			if message := talos.KubeletFieldProblem(name, value); message != "" {
-				found = append(found, fmt.Sprintf("machine.kubelet.extraConfig.%s %s", name, message))
 			}
 		}
 	}

@@ -62,7 +62,8 @@ func backupPod(cluster string, b spec.EtcdBackup) object {
 	variable := func(name, value string) object { return object{"name": name, "value": value} }
 	variables := list{
 		variable("CLUSTER_NAME", cluster), variable("AGE_X25519_PUBLIC_KEY", b.AgeRecipient),
-		variable("BUCKET", b.S3.Bucket), variable("S3_PREFIX", cmp.Or(spec.Value(b.S3.Prefix), cluster)), variable("AWS_REGION", spec.Value(b.S3.Region)),
+		variable("BUCKET", b.S3.Bucket), variable("S3_PREFIX", cmp.Or(spec.Value(b.S3.Prefix), cluster)),
+		variable("AWS_REGION", spec.Value(b.S3.Region)),
 	}
 	if b.S3.Endpoint != nil {
 		variables = append(variables, variable("CUSTOM_S3_ENDPOINT", *b.S3.Endpoint),

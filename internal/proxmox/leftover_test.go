@@ -37,36 +37,59 @@ func (h *hypervisor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet {
 		h.calls = append(h.calls, r.Method+" "+path)
 	}
-	var data any
+	data, status := h.answer(path, r)
+	if status != http.StatusOK {
+		w.WriteHeader(status)
+	}
+	_ = json.NewEncoder(w).Encode(map[string]any{"data": data})
+}
+
+// answer returns the data and the status of an answer.
+func (h *hypervisor) answer(path string, r *http.Request) (any, int) {
 	switch {
 	case path == "/access/ticket":
-		data = map[string]string{"ticket": "t", "CSRFPreventionToken": "c"}
+		return map[string]string{"ticket": "t", "CSRFPreventionToken": "c"}, http.StatusOK
 	case r.Header.Get("Authorization") != "PVEAPIToken=root@pam!t=1" && r.Header.Get("CSRFPreventionToken") != "c":
-		w.WriteHeader(http.StatusUnauthorized)
-	case path == "/cluster/resources" && h.there && h.bare:
-		data = []map[string]any{{"vmid": 301, "name": "VM 301", "node": "pve1", "status": h.status}}
-	case path == "/cluster/resources" && h.there:
-		data = []map[string]any{{"vmid": 301, "name": "cp-1", "node": "pve1", "status": h.status}}
+		return nil, http.StatusUnauthorized
 	case path == "/cluster/resources":
-		data = []any{}
+		return h.resources(), http.StatusOK
 	case !h.there:
-		w.WriteHeader(http.StatusInternalServerError)
+		return nil, http.StatusInternalServerError
+	default:
+		return h.machine(path, r.Method), http.StatusOK
+	}
+}
 
-		return
+// resources returns what the cluster lists.
+func (h *hypervisor) resources() []map[string]any {
+	switch {
+	case !h.there:
+		return []map[string]any{}
+	case h.bare:
+		return []map[string]any{{"vmid": 301, "name": "VM 301", "node": "pve1", "status": h.status}}
+	default:
+		return []map[string]any{{"vmid": 301, "name": "cp-1", "node": "pve1", "status": h.status}}
+	}
+}
+
+// machine answers for the VM.
+func (h *hypervisor) machine(path, method string) any {
+	switch {
 	case strings.HasSuffix(path, "/config") && h.bare:
-		data = map[string]any{"digest": "da39a3ee", "vmid": 301}
+		return map[string]any{"digest": "da39a3ee", "vmid": 301}
 	case strings.HasSuffix(path, "/config"):
-		data = map[string]any{"net0": h.net, "vmid": 301}
+		return map[string]any{"net0": h.net, "vmid": 301}
 	case strings.HasSuffix(path, "/status/current"):
-		data = map[string]string{"status": h.status}
+		return map[string]string{"status": h.status}
 	case strings.HasSuffix(path, "/status/start"):
 		h.status = "running"
 	case strings.HasSuffix(path, "/status/stop"):
 		h.status = "stopped"
-	case r.Method == http.MethodDelete:
+	case method == http.MethodDelete:
 		h.there = false
 	}
-	_ = json.NewEncoder(w).Encode(map[string]any{"data": data})
+
+	return nil
 }
 
 // gonePVE answers like Proxmox VE: the reason stands in the status line, which Go's server cannot write.

@@ -13,7 +13,9 @@ import (
 
 // WarnForced warns of nodes in lifecycle.force that answer: a name that stays there has the node given up the next
 // time it is silent for a moment.
-func WarnForced(ctx context.Context, access cluster.Access, c cluster.Cluster, force []string, opts cluster.PollOptions, warn func(string)) {
+func WarnForced(
+	ctx context.Context, access cluster.Access, c cluster.Cluster, force []string, opts cluster.PollOptions, warn func(string),
+) {
 	for _, m := range c.Members {
 		if !slices.Contains(force, m.Name) {
 			continue

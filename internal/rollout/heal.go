@@ -4,6 +4,7 @@
 package rollout
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,18 +30,49 @@ func Heal(ctx context.Context, checker HealthChecker, m cluster.Member) error {
 	}
 	r := Retire{Access: checker.Access, Cluster: checker.Cluster, Poll: checker.Poll, Report: checker.Report}
 	r.Cluster.Members = slices.DeleteFunc(slices.Clone(checker.Cluster.Members), func(o cluster.Member) bool { return o.Name == m.Name })
-	var member *cluster.EtcdMember
-	var api kubernetes.Interface
-	known := false
+	member, api, err := r.findEarlier(ctx, talos, m)
+	switch {
+	case ctx.Err() != nil:
+		return fmt.Errorf("node %s: %w", m, ctx.Err())
+	case err != nil:
+		checker.Report(fmt.Sprintf("cannot tell whether there was an earlier %s: %v", m.Name, err))
+
+		return nil
+	}
+	if member == nil && api == nil {
+		return nil
+	}
+	if blank, err := checker.waitBlank(ctx, talos, m); err != nil || !blank {
+		return err
+	}
+	if member != nil {
+		checker.Report(m.Name + " rejoins: its earlier etcd member is removed")
+		if err := r.removeMember(ctx, talos, *member); err != nil {
+			return fmt.Errorf("node %s: %w", m, err)
+		}
+	}
+	if api == nil {
+		return nil
+	}
+
+	return deleteEarlierNode(ctx, api, m, checker.Report)
+}
+
+// findEarlier returns the etcd member that a replaced machine left behind, nil where there is none, and the Kubernetes API
+// if it has its Node, else nil.
+func (r Retire) findEarlier(
+	ctx context.Context, talos cluster.Talos, m cluster.Member,
+) (member *cluster.EtcdMember, api kubernetes.Interface, err error) {
 	// A cluster that an interrupted run has just started may not say yet. It may also wait for this very
 	// node, so it is not asked for long.
-	asking, cancel := context.WithTimeout(ctx, 4*checker.Poll.Call)
+	asking, cancel := context.WithTimeout(ctx, 4*r.Poll.Call)
 	defer cancel()
 	var last error
-	err = cluster.Poll(asking, checker.Poll.Interval, func(ctx context.Context) (bool, error) {
+	known := false
+	err = cluster.Poll(asking, r.Poll.Interval, func(ctx context.Context) (bool, error) {
 		var err error
 		if member, err = r.findMember(ctx, talos, m); err == nil {
-			api, err = checker.Access.Kubernetes(ctx)
+			api, err = r.Access.Kubernetes(ctx)
 		}
 		if err == nil {
 			known, err = isRegistered(ctx, api, m)
@@ -51,33 +83,22 @@ func Heal(ctx context.Context, checker HealthChecker, m cluster.Member) error {
 
 		return err == nil, nil
 	})
-	switch {
-	case ctx.Err() != nil:
-		return fmt.Errorf("node %s: %w", m, ctx.Err())
-	case err != nil:
-		checker.Report(fmt.Sprintf("cannot tell whether there was an earlier %s: %v", m.Name, last))
-
-		return nil
+	if err != nil {
+		return nil, nil, cmp.Or(last, err)
 	}
-	if member == nil && !known {
-		return nil
-	}
-	if blank, err := checker.waitBlank(ctx, talos, m); err != nil || !blank {
-		return err
+	if !known {
+		api = nil
 	}
 
-	if member != nil {
-		checker.Report(m.Name + " rejoins: its earlier etcd member is removed")
-		if err := r.removeMember(ctx, talos, *member); err != nil {
-			return fmt.Errorf("node %s: %w", m, err)
-		}
-	}
-	if known {
-		checker.Report(m.Name + " rejoins: its earlier Node is deleted")
-		err := api.CoreV1().Nodes().Delete(ctx, m.Hostname, metav1.DeleteOptions{})
-		if err != nil && !apierrors.IsNotFound(err) {
-			return fmt.Errorf("node %s: removing it from Kubernetes: %w", m, err)
-		}
+	return member, api, nil
+}
+
+// deleteEarlierNode deletes the Node that a replaced machine left behind.
+func deleteEarlierNode(ctx context.Context, api kubernetes.Interface, m cluster.Member, report func(string)) error {
+	report(m.Name + " rejoins: its earlier Node is deleted")
+	err := api.CoreV1().Nodes().Delete(ctx, m.Hostname, metav1.DeleteOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("node %s: removing it from Kubernetes: %w", m, err)
 	}
 
 	return nil

@@ -63,7 +63,8 @@ func (u KubernetesUpgrade) upgradeComponent(
 
 // replaceImage sets the next image and waits until the node runs it.
 func (u KubernetesUpgrade) replaceImage(
-	ctx context.Context, api cluster.Talos, m cluster.Member, component cluster.Component, image, next string, runs func(context.Context) error,
+	ctx context.Context, api cluster.Talos, m cluster.Member, component cluster.Component, image, next string,
+	runs func(context.Context) error,
 ) error {
 	if image != next {
 		u.Report(fmt.Sprintf("%s: %s goes from %s to %s", m.Name, component, image, next))
@@ -80,7 +81,9 @@ func (u KubernetesUpgrade) replaceImage(
 }
 
 // setImage changes the image in the node's configuration, after a snapshot of etcd.
-func (u KubernetesUpgrade) setImage(ctx context.Context, api cluster.Talos, m cluster.Member, component cluster.Component, image string) error {
+func (u KubernetesUpgrade) setImage(
+	ctx context.Context, api cluster.Talos, m cluster.Member, component cluster.Component, image string,
+) error {
 	was := "unknown"
 	if runs, ok := u.kubeletVersion(ctx, api, m); ok {
 		was = runs.String()

@@ -157,7 +157,9 @@ func (r Retire) retire(ctx context.Context, m cluster.Member, later []cluster.Me
 
 // leave removes the node, which leaves by itself where it answers. A node that an earlier run asked to leave
 // may be on its way, or gone.
-func (r Retire) leave(ctx context.Context, talos cluster.Talos, api kubernetes.Interface, m cluster.Member, member *cluster.EtcdMember) error {
+func (r Retire) leave(
+	ctx context.Context, talos cluster.Talos, api kubernetes.Interface, m cluster.Member, member *cluster.EtcdMember,
+) error {
 	asked, err := isLeaving(ctx, api, m)
 	if err != nil {
 		return err

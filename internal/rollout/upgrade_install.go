@@ -15,7 +15,9 @@ import (
 )
 
 // install installs the image and reboots the node.
-func (u Upgrade) install(ctx context.Context, api cluster.Talos, kubernetes kubernetes.Interface, m cluster.Member, image cluster.Image) error {
+func (u Upgrade) install(
+	ctx context.Context, api cluster.Talos, kubernetes kubernetes.Interface, m cluster.Member, image cluster.Image,
+) error {
 	installing, cancel := context.WithTimeout(ctx, u.Poll.Timeout)
 	defer cancel()
 	runs, err := api.Version(installing, m.Address)

@@ -163,6 +163,7 @@ func (r *rules) outputNodes(seen map[string]string) {
 	}
 }
 
+// store checks where credentials are stored.
 func (r *rules) store(s spec.CredentialStore) {
 	if s.KubeconfigName == nil && s.TalosconfigName == nil {
 		r.Addf("output.store", "needs kubeconfigName or talosconfigName")
@@ -170,21 +171,26 @@ func (r *rules) store(s spec.CredentialStore) {
 	if s.KubeconfigName != nil && s.TalosconfigName != nil && *s.KubeconfigName == *s.TalosconfigName {
 		r.Addf("output.store.talosconfigName", "%q is also the kubeconfig's name: choose another", *s.TalosconfigName)
 	}
-	if len(s.Command) == 0 {
+	r.storeCommand(s.Command)
+}
+
+// storeCommand checks the command that takes a credential.
+func (r *rules) storeCommand(command []string) {
+	if len(command) == 0 {
 		r.Addf("output.store.command", "is required: write the command that takes a secret on its standard input, "+
 			`such as ["vault", "kv", "put", "secret/{name}", "value=-"]`)
 	}
-	for i, arg := range s.Command {
+	for i, arg := range command {
 		if i == 0 || credential.Refers(arg) || strings.Contains(arg, "{name}") {
 			continue
 		}
-		flag := strings.TrimLeft(s.Command[i-1], "-")
-		if strings.HasPrefix(s.Command[i-1], "-") && (credential.Sensitive(flag) || (flag == "u" || flag == "user") && strings.Contains(arg, ":")) {
+		flag := strings.TrimLeft(command[i-1], "-")
+		if strings.HasPrefix(command[i-1], "-") && (credential.Sensitive(flag) || (flag == "u" || flag == "user") && strings.Contains(arg, ":")) {
 			r.Addf(check.Index("output.store.command", i), "holds the value of -%s in plain text, which every process of the machine may read: "+
 				"let the command take it from its environment or a file", flag)
 		}
 	}
-	if len(s.Command) > 0 && !slices.ContainsFunc(s.Command[1:], func(arg string) bool { return strings.Contains(arg, "{name}") }) {
+	if len(command) > 0 && !slices.ContainsFunc(command[1:], func(arg string) bool { return strings.Contains(arg, "{name}") }) {
 		r.Addf("output.store.command", "has no argument with {name}, so that both secrets would get one name: add it")
 	}
 }

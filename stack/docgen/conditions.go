@@ -21,9 +21,13 @@ var conditions = map[string]object{
 	"GPU":        {"not": required("mapping", "devices")},
 	"Encryption": {"allOf": []any{when("key", "kms", "kmsEndpoint"), when("key", "static", "passphrase")}},
 	"GitAuth": {"allOf": []any{
-		when("type", "ssh", "knownHosts"), when("type", "token", "password"), when("type", "basic", "password"), when("type", "githubApp", "githubApp"),
+		when("type", "ssh", "knownHosts"), when("type", "token", "password"), when("type", "basic", "password"),
+		when("type", "githubApp", "githubApp"),
 	}},
-	"CNI":    {"if": required("cilium"), "then": object{"required": []string{"name"}, "properties": object{"name": object{"const": "cilium"}}}},
+	"CNI": {
+		"if":   required("cilium"),
+		"then": object{"required": []string{"name"}, "properties": object{"name": object{"const": "cilium"}}},
+	},
 	"GitOps": {"allOf": []any{when("provider", "flux", "git", "chart"), when("provider", "argocd", "git", "chart")}},
 	"Cluster": {
 		"if":   object{"required": []string{"adopted"}, "properties": object{"adopted": object{"const": true}}},

@@ -47,7 +47,8 @@ func (t *tape) picture() string {
 	width, height := int(across)+2*margin, rows*lineHeight+2*margin
 	animate := fmt.Sprintf(`dur="%.1fs" calcMode="discrete" repeatCount="indefinite" keyTimes="%s"`, length, strings.Join(times, ";"))
 	var out strings.Builder
-	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="ui-monospace, Menlo, Consolas, monospace" font-size="12">
+	fmt.Fprintf(&out,
+		`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="ui-monospace, Menlo, Consolas, monospace" font-size="12">
 <rect width="100%%" height="100%%" rx="8" fill="#16181d"/>
 <clipPath id="screen"><rect x="%d" y="%d" width="%d" height="%d"/></clipPath>
 <clipPath id="shown"><rect width="%d" height="%d"><animate attributeName="height" values="%s" %s/></rect></clipPath>

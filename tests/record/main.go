@@ -58,7 +58,8 @@ func record(ctx context.Context, file string) error {
 	}
 	lab := filepath.Join(root, "bin", "lab")
 	in := func(command string) *exec.Cmd {
-		cmd := exec.CommandContext(ctx, lab, "exec", "--site", filepath.Join(dir, "site"), "--providers", "standin", "--", "sh", "-c", command+" 2>&1")
+		cmd := exec.CommandContext(ctx, lab, "exec", "--site", filepath.Join(dir, "site"), "--providers", "standin", "--", "sh",
+			"-c", command+" 2>&1")
 		cmd.Dir = filepath.Join(dir, "dev")
 
 		return cmd
@@ -96,7 +97,8 @@ func prepare(root, dir string) error {
 			return err
 		}
 	}
-	program := fmt.Sprintf("package main\n\nimport (\n\t\"os\"\n\t\"syscall\"\n)\n\nfunc main() { panic(syscall.Exec(%q, os.Args, os.Environ())) }\n",
+	program := fmt.Sprintf("package main\n\nimport (\n\t\"os\"\n\t\"syscall\"\n)\n\n"+
+		"func main() { panic(syscall.Exec(%q, os.Args, os.Environ())) }\n",
 		filepath.Join(root, "bin", "program"))
 	if err := os.WriteFile(filepath.Join(project, "main.go"), []byte(program), 0o600); err != nil {
 		return err

@@ -25,7 +25,9 @@ type appliedState struct {
 
 // await registers what is done when Flux has applied the path, where somebody wants to wait for that. Its
 // input is what must be applied, so that any change of it is awaited again.
-func (b *builder) await(kubeconfig pulumi.StringInput, credentials []pulumi.StringOutput, key pulumi.StringOutput, before []pulumi.Resource) error {
+func (b *builder) await(
+	kubeconfig pulumi.StringInput, credentials []pulumi.StringOutput, key pulumi.StringOutput, before []pulumi.Resource,
+) error {
 	if b.g.Await == nil || b.g.Git.URL == nil {
 		return nil
 	}

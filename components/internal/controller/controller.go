@@ -132,7 +132,8 @@ func start(ctx *pulumi.Context, a Args, opts []pulumi.ResourceOption) (*builder,
 	}
 
 	return &builder{
-		ctx: ctx, name: a.Name, clusterName: a.ClusterName, g: g, charts: a.Charts, credentials: a.Credentials, kubeconfig: a.Kubeconfig, values: values,
+		ctx: ctx, name: a.Name, clusterName: a.ClusterName, g: g, charts: a.Charts, credentials: a.Credentials,
+		kubeconfig: a.Kubeconfig, values: values,
 		first: given.DependsOn, outside: outside,
 		into: []pulumi.ResourceOption{pulumi.Parent(a.Component), pulumi.Provider(provider)},
 	}, nil

@@ -46,7 +46,7 @@ type registration struct {
 	opts       []pulumi.ResourceOption
 }
 
-// register registers the public half with the git host, for reading alone; nil where nobody asks for
+// register registers the public half with the git host, read-only; nil where nobody asks for
 // that. It is outside of everything that goes with the cluster: whoever destroys the stack takes the
 // key away, also when the cluster is dead.
 func (b *builder) register(key pulumi.StringOutput) (pulumi.Resource, error) {

@@ -70,7 +70,9 @@ func startOf(b *Build, kubeconfig pulumi.StringOutput, fetched, ready pulumi.Res
 				return err
 			}
 
-			return health.WaitSchedulable(b.Ctx.Context(), remote, b.Cluster, pollOptions(b.Config.Lifecycle, b.Config.Lifecycle.ReadyTimeout), step.Report)
+			limit := pollOptions(b.Config.Lifecycle, b.Config.Lifecycle.ReadyTimeout)
+
+			return health.WaitSchedulable(b.Ctx.Context(), remote, b.Cluster, limit, step.Report)
 		},
 	}
 }

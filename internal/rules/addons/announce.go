@@ -4,6 +4,7 @@
 package addons
 
 import (
+	"net/netip"
 	"net/url"
 	"path"
 	"strings"
@@ -43,6 +44,18 @@ func (r *rules) peer(at, name string, b spec.CiliumBGP) {
 
 		return
 	}
+	if what := r.noPeer(a, b); what != "" {
+		r.Addf(at, "%s is %s: write the router's address", a, what)
+	}
+	for _, other := range scope.SortedKeys(b.Peers) {
+		if o, err := spec.ParseAddr(b.Peers[other].Address); err == nil && other < name && o == a {
+			r.Addf(at, "%s is the address of peer %s too: name each router once", a, other)
+		}
+	}
+}
+
+// noPeer returns what an address is instead of a router's; empty where it may be one.
+func (r *rules) noPeer(a netip.Addr, b spec.CiliumBGP) string {
 	what := ""
 	switch {
 	case a.IsLoopback() || a.IsUnspecified() || a.IsMulticast() || a.IsLinkLocalUnicast():
@@ -66,14 +79,8 @@ func (r *rules) peer(at, name string, b spec.CiliumBGP) {
 			}
 		}
 	}
-	if what != "" {
-		r.Addf(at, "%s is %s: write the router's address", a, what)
-	}
-	for _, other := range scope.SortedKeys(b.Peers) {
-		if o, err := spec.ParseAddr(b.Peers[other].Address); err == nil && other < name && o == a {
-			r.Addf(at, "%s is the address of peer %s too: name each router once", a, other)
-		}
-	}
+
+	return what
 }
 
 // frontDoor checks the Gateway before the API servers: something must give it an address, and another name than theirs.

@@ -180,25 +180,9 @@ func (r *rules) pool(path string, p spec.CiliumPool) {
 	}
 }
 
-// chart checks where a chart comes from.
+// chart checks where a chart comes from, and what is set with it.
 func (r *rules) chart(path string, c spec.Chart) {
-	remote := true
-	switch repository := spec.Value(c.Repository); {
-	case c.Repository == nil:
-		r.Addf(path+".repository", "is required: write an URL, oci://… or a path in the project")
-	case strings.Contains(repository, "://"):
-		if _, ok := scope.WebURL(repository, "https", "http", "oci"); !ok {
-			r.Addf(path+".repository",
-				"%q is no chart repository: write https://…, oci://… or a path in the project", repository)
-		}
-		if strings.HasPrefix(repository, "http://") && c.Password != nil {
-			r.Addf(path+".repository", "sends username and password in plain text: write https://")
-		}
-	default:
-		remote = false
-		r.File(path+".repository", c.Repository)
-		r.chartFolder(path+".repository", c)
-	}
+	remote := r.chartRepository(path+".repository", c)
 	if c.Name != nil && !scope.QualifiedForm.MatchString(*c.Name) {
 		r.Addf(path+".name", "%q is no name of a chart", *c.Name)
 	}
@@ -221,6 +205,29 @@ func (r *rules) chart(path string, c spec.Chart) {
 	r.Together(path, c.Username != nil, c.Password != nil)
 }
 
+// chartRepository checks where a chart comes from, and reports whether that is the network.
+func (r *rules) chartRepository(path string, c spec.Chart) bool {
+	switch repository := spec.Value(c.Repository); {
+	case c.Repository == nil:
+		r.Addf(path, "is required: write an URL, oci://… or a path in the project")
+	case strings.Contains(repository, "://"):
+		if _, ok := scope.WebURL(repository, "https", "http", "oci"); !ok {
+			r.Addf(path,
+				"%q is no chart repository: write https://…, oci://… or a path in the project", repository)
+		}
+		if strings.HasPrefix(repository, "http://") && c.Password != nil {
+			r.Addf(path, "sends username and password in plain text: write https://")
+		}
+	default:
+		r.File(path, c.Repository)
+		r.chartFolder(path, c)
+
+		return false
+	}
+
+	return true
+}
+
 // manifests checks what the cluster gets at day 0.
 func (r *rules) manifests() {
 	m := r.Config.Manifests
@@ -235,8 +242,17 @@ func (r *rules) manifests() {
 			r.Addf(at+".namespace", "%q is no name of a namespace", *ns)
 		}
 	}
-	r.Twice("manifests.extra", m.Extra)
 	r.headers(m)
+	r.extraURLs(m)
+	r.coreDNS(m.CoreDNS)
+	if d := m.CoreDNS; d != nil {
+		r.coreDNSSettings(*d)
+	}
+}
+
+// extraURLs checks the manifests that control planes fetch.
+func (r *rules) extraURLs(m spec.Manifests) {
+	r.Twice("manifests.extra", m.Extra)
 	for i, extra := range m.Extra {
 		if _, ok := scope.WebURL(extra, "https", "http"); !ok {
 			r.Addf(check.Index("manifests.extra", i), "%q is no URL that control planes could fetch", extra)
@@ -250,11 +266,14 @@ func (r *rules) manifests() {
 	if len(m.ExtraHeaders) > 0 && len(m.Extra) == 0 {
 		r.Addf("manifests.extraHeaders", "is for the URLs under extra, and there are none: remove it")
 	}
-	r.coreDNS(m.CoreDNS)
-	if d := m.CoreDNS; d != nil && d.Image != nil && !imageForm.MatchString(*d.Image) {
+}
+
+// coreDNSSettings checks settings of CoreDNS that are no part of its configuration.
+func (r *rules) coreDNSSettings(d spec.CoreDNS) {
+	if d.Image != nil && !imageForm.MatchString(*d.Image) {
 		r.Addf("manifests.coreDns.image", "%q is no image such as registry.k8s.io/coredns/coredns:v1.13.2", *d.Image)
 	}
-	if d := m.CoreDNS; d != nil && spec.Value(d.Disabled) &&
+	if spec.Value(d.Disabled) &&
 		(d.Image != nil || d.Corefile != nil || spec.Value(r.Said.Manifests.CoreDNS).Replicas != nil) {
 		r.Addf("manifests.coreDns.disabled", "is true while other settings of CoreDNS are written: remove one of them")
 	}

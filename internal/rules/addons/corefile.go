@@ -18,14 +18,8 @@ func (r *rules) corefile(at, text string) {
 		line, _, _ = strings.Cut(line, "#")
 		words := strings.Fields(line)
 		if depth == 0 && len(words) > 0 && words[0] != "}" && strings.HasSuffix(strings.TrimSpace(line), "{") {
-			for _, zone := range words {
-				if zone == "{" || strings.HasPrefix(zone, "(") {
-					continue
-				}
-				servers++
-				_, port, has := strings.Cut(zone, ":")
-				listens = listens || !has || strings.TrimSuffix(port, "{") == "53" || strings.Contains(zone, "://")
-			}
+			blocks, serves := corefileServers(words)
+			servers, listens = servers+blocks, listens || serves
 		}
 		if depth > 0 && len(words) > 2 && words[0] == "forward" {
 			r.forwards(at, words[2:])
@@ -38,6 +32,20 @@ func (r *rules) corefile(at, text string) {
 	case servers > 0 && !listens:
 		r.Addf(at, "listens at another port than 53, to which the cluster's DNS service leads: write .:53")
 	}
+}
+
+// corefileServers returns how many servers a line opens, and reports whether one of them listens at port 53.
+func corefileServers(words []string) (servers int, listens bool) {
+	for _, zone := range words {
+		if zone == "{" || strings.HasPrefix(zone, "(") {
+			continue
+		}
+		servers++
+		_, port, has := strings.Cut(zone, ":")
+		listens = listens || !has || strings.TrimSuffix(port, "{") == "53" || strings.Contains(zone, "://")
+	}
+
+	return servers, listens
 }
 
 // forwards checks that queries are not sent back to the cluster's own DNS.

@@ -69,7 +69,8 @@ func (r *rules) noGitOps(said spec.GitOps) {
 	}
 	if len(written) > 0 {
 		r.Addf(check.Join("gitops", written[0]),
-			"is written while gitops.provider is none (%s): set the provider to flux or argocd, or remove what is written", strings.Join(written, ", "))
+			"is written while gitops.provider is none (%s): set the provider to flux or argocd, or remove what is written",
+			strings.Join(written, ", "))
 	}
 }
 
@@ -93,7 +94,8 @@ func (r *rules) gitopsMethod(g spec.GitOps) {
 	}
 	r.fluxParts(g)
 	if g.Registry != nil && !registryForm.MatchString(*g.Registry) {
-		r.Addf("gitops.registry", "%q is no registry: write host and path without a scheme and a tag, such as harbor.example.com/flux", *g.Registry)
+		r.Addf("gitops.registry",
+			"%q is no registry: write host and path without a scheme and a tag, such as harbor.example.com/flux", *g.Registry)
 	}
 	r.chart("gitops.chart", g.Chart)
 	r.gitopsNeeds(g)
@@ -149,12 +151,8 @@ func isRepositoryPath(p string) bool {
 func (r *rules) gitURL(g spec.Git) {
 	const at = "gitops.git.url"
 	if m := scpForm.FindStringSubmatch(*g.URL); m != nil && !strings.Contains(*g.URL, "://") {
-		user := m[1]
-		if user == "" {
-			user = "git@"
-		}
-		r.Addf(at,
-			"%q is the short form, which Flux and Argo CD do not read alike: write ssh://%s%s/%s", *g.URL, user, m[2], m[3])
+		r.Addf(at, "%q is the short form, which Flux and Argo CD do not read alike: write ssh://%s%s/%s",
+			*g.URL, cmp.Or(m[1], "git@"), m[2], m[3])
 
 		return
 	}
@@ -209,10 +207,15 @@ func (r *rules) gitAuth(g spec.Git) {
 		r.deployKeyHost(at+".register", g, *a.Register)
 	}
 	r.Certificate(at+".ca", a.CA)
-	if app := a.GitHubApp; app != nil && app.BaseURL != nil {
-		if _, ok := scope.WebURL(*app.BaseURL, "https"); !ok {
-			r.Addf(at+".githubApp.baseUrl", "%q is no https:// URL", *app.BaseURL)
-		}
+	if a.GitHubApp != nil && a.GitHubApp.BaseURL != nil {
+		r.gitHubURL(at+".githubApp.baseUrl", *a.GitHubApp.BaseURL)
+	}
+}
+
+// gitHubURL checks the address of a GitHub of one's own.
+func (r *rules) gitHubURL(at, address string) {
+	if _, ok := scope.WebURL(address, "https"); !ok {
+		r.Addf(at, "%q is no https:// URL", address)
 	}
 }
 

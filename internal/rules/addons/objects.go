@@ -74,7 +74,7 @@ func (r *rules) object(at string, o map[string]any, held map[string]string) stri
 	if name == "" {
 		return fmt.Sprintf("(%s) has no metadata.name, and Talos applies objects by name: write one", kind)
 	}
-	if !nameForm.MatchString(name) || lowerKinds[kind] && name != strings.ToLower(name) || lowerKinds[kind] && strings.ContainsAny(name, "_:") {
+	if !nameForm.MatchString(name) || lowerKinds[kind] && (name != strings.ToLower(name) || strings.ContainsAny(name, "_:")) {
 		return fmt.Sprintf("(%s) has the name %q, which Kubernetes takes for none: use lower-case letters, digits, dashes and dots", kind, name)
 	}
 	namespace, _ := metadata["namespace"].(string)

@@ -6,6 +6,7 @@ package addons
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
 	"github.com/talos-proxmox/talos-proxmox/internal/rules/scope"
@@ -50,11 +51,20 @@ func (r *rules) poolApart(path string, pool scope.Range) {
 
 		return
 	}
-	sameFamily := false
-	services := scope.Prefixes(r.Config.Cluster.ServiceSubnets)
-	for _, p := range services {
-		sameFamily = sameFamily || p.Addr().Is4() == pool.First.Is4()
+	r.poolFamily(path, pool)
+	for _, odd := range []netip.Addr{pool.First, pool.Last} {
+		if odd.IsLoopback() || odd.IsMulticast() || odd.IsUnspecified() || odd.IsLinkLocalUnicast() {
+			r.Addf(path, "holds %s, which no service can have: choose addresses of the nodes' network", odd)
+
+			return
+		}
 	}
+}
+
+// poolFamily checks a pool against the networks of pods and services.
+func (r *rules) poolFamily(path string, pool scope.Range) {
+	services := scope.Prefixes(r.Config.Cluster.ServiceSubnets)
+	sameFamily := slices.ContainsFunc(services, func(p netip.Prefix) bool { return p.Addr().Is4() == pool.First.Is4() })
 	for _, p := range append(scope.Prefixes(r.Config.Cluster.PodSubnets), services...) {
 		if pool.Overlaps(scope.RangeOf(p)) && !r.Wrong("cluster.podSubnets", "cluster.serviceSubnets") {
 			r.Addf(path, "overlaps %s, a network of pods or services: choose addresses of the nodes' network", p)
@@ -63,13 +73,6 @@ func (r *rules) poolApart(path string, pool scope.Range) {
 	if len(services) > 0 && !sameFamily && !r.Wrong("cluster.podSubnets", "cluster.serviceSubnets", path) {
 		r.Addf(path, "holds %s addresses, and services have none of that family: choose addresses of the family of cluster.serviceSubnets",
 			scope.Family(pool.First))
-	}
-	for _, odd := range []netip.Addr{pool.First, pool.Last} {
-		if odd.IsLoopback() || odd.IsMulticast() || odd.IsUnspecified() || odd.IsLinkLocalUnicast() {
-			r.Addf(path, "holds %s, which no service can have: choose addresses of the nodes' network", odd)
-
-			return
-		}
 	}
 }
 

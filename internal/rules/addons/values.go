@@ -76,7 +76,8 @@ func (r *rules) ciliumNeeds(c spec.Cilium) []need {
 
 			return !ok || n >= 0 && n <= 255
 		}, "Cilium takes numbers from 0 to 255: choose one of them"},
-		{"ipv4NativeRoutingCIDR", r.holdsPods(true), "that does not hold cluster.podSubnets, so that pods would not reach each other: write their network"},
+		{"ipv4NativeRoutingCIDR", r.holdsPods(true),
+			"that does not hold cluster.podSubnets, so that pods would not reach each other: write their network"},
 		{"ipv6NativeRoutingCIDR", r.holdsPods(false),
 			"that does not hold cluster.podSubnets, so that pods would not reach each other: write their network"},
 		{"k8s.requireIPv4PodCIDR", r.speaks(true), "cluster.podSubnets have no IPv4, so that Cilium would wait for ever: remove it"},

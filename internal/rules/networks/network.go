@@ -178,11 +178,17 @@ func (r *rules) usable(path string, p netip.Prefix) {
 		r.Addf(path, "%s is no address that a machine can have", a)
 	case a.IsLinkLocalUnicast():
 		r.Addf(path, "%s is a link-local address, which no router passes on: choose another", a)
-	case a.Is4() && p.Bits() < 31 && (a == p.Masked().Addr() || a == scope.LastOf(p)):
+	case ofNetworkItself(p, a):
 		r.Addf(path, "%s is the network's own or broadcast address in %s: choose one between", a, p.Masked())
 	}
 }
 
+// ofNetworkItself reports whether an address is the first or the last of an IPv4 network, which no machine can have.
+func ofNetworkItself(network netip.Prefix, a netip.Addr) bool {
+	return a.Is4() && network.Bits() < 31 && (a == network.Masked().Addr() || a == scope.LastOf(network))
+}
+
+// gateway checks that a card reaches its gateway.
 func (r *rules) gateway(path string, gateway *string, own, within netip.Prefix, six bool) {
 	if gateway == nil {
 		return
@@ -197,7 +203,7 @@ func (r *rules) gateway(path string, gateway *string, own, within netip.Prefix, 
 		if !isEdge(own, g) { // else it is told at the address
 			r.Addf(path, "%s is the node's own address: write the router's", g)
 		}
-	case g.Is4() && within.IsValid() && within.Bits() < 31 && (g == within.Masked().Addr() || g == scope.LastOf(within)):
+	case within.IsValid() && ofNetworkItself(within, g):
 		r.Addf(path, "%s is the network's own or broadcast address in %s: write the router's", g, within.Masked())
 	case within.IsValid() && !within.Contains(g) && !g.IsLinkLocalUnicast():
 		r.Addf(path, "%s is outside the network %s: a gateway must be inside it", g, within)

@@ -66,7 +66,8 @@ func (r *rules) machinesOnly(path string, texts []string) {
 	}
 	for i, text := range texts {
 		p, err := spec.ParseNetwork(text)
-		if a := p.Addr(); err == nil && (a.IsLoopback() || a.IsMulticast() || a.IsLinkLocalUnicast() || reserved.Contains(a) || thisNetwork.Contains(a)) {
+		a := p.Addr()
+		if err == nil && (a.IsLoopback() || a.IsMulticast() || a.IsLinkLocalUnicast() || reserved.Contains(a) || thisNetwork.Contains(a)) {
 			r.Addf(check.Index(path, i), "%s holds addresses that no pod or service can have: "+
 				"use a private network such as 10.244.0.0/16 or fd00:10:244::/56", p)
 		}
@@ -233,7 +234,8 @@ func (r *rules) shareOf(flag, path string, p netip.Prefix, share int) {
 	case share-p.Bits() > mostShares:
 		r.Addf(flag, "%d divides %s into more than the 65536 shares that Kubernetes takes: write %d or less", share, p, p.Bits()+mostShares)
 	case len(r.Config.Nodes) > room:
-		r.Addf(flag, "%d divides %s into shares for %d nodes, and there are %d: raise it, or use a larger network", share, p, room, len(r.Config.Nodes))
+		r.Addf(flag, "%d divides %s into shares for %d nodes, and there are %d: raise it, or use a larger network",
+			share, p, room, len(r.Config.Nodes))
 	default:
 		return
 	}

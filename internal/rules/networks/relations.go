@@ -6,7 +6,7 @@ package networks
 import (
 	"net/netip"
 	"net/url"
-	"strconv"
+	"slices"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
 	"github.com/talos-proxmox/talos-proxmox/internal/rules/scope"
@@ -28,22 +28,11 @@ func (r *rules) endpoint() {
 	if err != nil {
 		return
 	}
-	what := ""
-	if a == r.VIP() {
-		what = "the VIP"
-	}
-	for _, n := range r.Config.Nodes {
-		for _, own := range n.Addresses() {
-			if own != a {
-				continue
-			}
-			if !n.IsControlPlane() {
-				r.Addf(at, "%s is the address of worker %s, which runs no API server: give the VIP, or a control plane's address", a, n.Name)
+	what, worker := r.apiServerAt(a)
+	if worker != "" {
+		r.Addf(at, "%s is the address of worker %s, which runs no API server: give the VIP, or a control plane's address", a, worker)
 
-				return
-			}
-			what = "control plane " + n.Name
-		}
+		return
 	}
 	if what != "" {
 		if u.Port() != apiPort {
@@ -147,6 +136,24 @@ func (r *rules) apart(at string, n spec.NamedNode) {
 	}
 }
 
+// apiServerAt returns which API server has an address, or the worker that has it; both empty where no node has it.
+func (r *rules) apiServerAt(a netip.Addr) (server, worker string) {
+	if a == r.VIP() {
+		server = "the VIP"
+	}
+	for _, n := range r.Config.Nodes {
+		if !slices.Contains(n.Addresses(), a) {
+			continue
+		}
+		if !n.IsControlPlane() {
+			return "", n.Name
+		}
+		server = "control plane " + n.Name
+	}
+
+	return server, ""
+}
+
 // routes checks that next hops can be reached, and that no route says what the card says already.
 func (r *rules) routes(path string, d spec.Network) {
 	own := d.Prefixes()
@@ -168,23 +175,27 @@ func (r *rules) routes(path string, d spec.Network) {
 		}
 		r.routeTaken(at, path, network, d)
 		hop, err := spec.ParseAddr(spec.Value(route.Gateway))
-		if err != nil || *d.DHCP || len(own) == 0 || hop.Is4() != network.Addr().Is4() {
-			continue
+		if err == nil && !*d.DHCP && len(own) > 0 && hop.Is4() == network.Addr().Is4() {
+			r.nextHop(at+".gateway", hop, own)
 		}
-		reached := hop.IsLinkLocalUnicast()
-		for _, p := range own {
-			reached = reached || p.Contains(hop)
-			if p.Addr() == hop {
-				r.Addf(at+".gateway", "%s is the node's own address: write the address of a router", hop)
-			}
+	}
+}
+
+// nextHop checks that a card with these networks reaches the next hop of a route.
+func (r *rules) nextHop(at string, hop netip.Addr, own []netip.Prefix) {
+	reached := hop.IsLinkLocalUnicast()
+	for _, p := range own {
+		reached = reached || p.Contains(hop)
+		if p.Addr() == hop {
+			r.Addf(at, "%s is the node's own address: write the address of a router", hop)
 		}
-		switch what := r.noRouter(hop, own); {
-		case what != "":
-			r.Addf(at+".gateway", "%s is %s: write the address of a router", hop, what)
-		case !reached:
-			r.Addf(at+".gateway", "%s is in none of the card's networks (%s), so that nothing reaches it: write the address of a router there",
-				hop, own[0].Masked())
-		}
+	}
+	switch what := r.noRouter(hop, own); {
+	case what != "":
+		r.Addf(at, "%s is %s: write the address of a router", hop, what)
+	case !reached:
+		r.Addf(at, "%s is in none of the card's networks (%s), so that nothing reaches it: write the address of a router there",
+			hop, own[0].Masked())
 	}
 }
 
@@ -217,12 +228,8 @@ func (r *rules) sameFamilies(pods, services []netip.Prefix) {
 		}
 	}
 	if len(without) > 0 {
-		more := " has"
-		if len(without) > 1 {
-			more = " and " + strconv.Itoa(len(without)-1) + " more have"
-		}
-		r.Addf("cluster.podSubnets", "hold %s, and node %s%s no address of that family: give the nodes one, or the pods another network",
-			missing, without[0], more)
+		r.Addf("cluster.podSubnets", "hold %s, and node %s no address of that family: give the nodes one, or the pods another network",
+			missing, scope.Have(without))
 	}
 }
 

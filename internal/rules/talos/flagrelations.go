@@ -18,7 +18,8 @@ const nodePorts = "30000-32767"
 
 // takenPorts are ports that something has on every node, or on control planes.
 var takenPorts = map[int]string{
-	6443: "the API server", 50000: "the Talos API", 50001: "trustd", 2379: "etcd", 2380: "etcd", 10250: "the kubelet", 10248: "the kubelet's health",
+	6443: "the API server", 50000: "the Talos API", 50001: "trustd", 2379: "etcd", 2380: "etcd", 10250: "the kubelet",
+	10248: "the kubelet's health",
 	10249: "kube-proxy's metrics", 10256: "kube-proxy's health", 10257: "the controller manager", 10259: "the scheduler", 51820: "KubeSpan",
 }
 
@@ -78,10 +79,12 @@ var admissionPlugins = []string{
 	"AlwaysAdmit", "AlwaysDeny", "AlwaysPullImages", "CertificateApproval", "CertificateSigning", "CertificateSubjectRestriction",
 	"ClusterTrustBundleAttest", "DefaultIngressClass", "DefaultStorageClass", "DefaultTolerationSeconds", "DenyServiceExternalIPs",
 	"EventRateLimit", "ExtendedResourceToleration", "ImagePolicyWebhook", "LimitPodHardAntiAffinityTopology", "LimitRanger",
-	"MutatingAdmissionPolicy", "MutatingAdmissionWebhook", "NamespaceAutoProvision", "NamespaceExists", "NamespaceLifecycle", "NodeRestriction",
+	"MutatingAdmissionPolicy", "MutatingAdmissionWebhook", "NamespaceAutoProvision", "NamespaceExists", "NamespaceLifecycle",
+	"NodeRestriction",
 	"OwnerReferencesPermissionEnforcement", "PersistentVolumeClaimResize", "PersistentVolumeLabel", "PodNodeSelector", "PodSecurity",
 	"PodTolerationRestriction", "PodTopologyLabels", "Priority", "ResourceQuota", "RuntimeClass", "ServiceAccount",
-	"StorageObjectInUseProtection", "TaintNodesByCondition", "ValidatingAdmissionPolicy", "ValidatingAdmissionWebhook", "NodeDeclaredFeatureValidator",
+	"StorageObjectInUseProtection", "TaintNodesByCondition", "ValidatingAdmissionPolicy", "ValidatingAdmissionWebhook",
+	"NodeDeclaredFeatureValidator",
 	"JobValidation", "PodGroupWorkloadExists",
 }
 
@@ -92,6 +95,22 @@ var needed = []string{"NodeRestriction", "NamespaceLifecycle", "ServiceAccount"}
 func (r *rules) apiServerFlags() {
 	const at = "kubernetes.apiServer.extraArgs"
 	flags := r.Config.Kubernetes.APIServer.ExtraArgs
+	r.admissionFlags(at, flags)
+	for _, c := range components() {
+		r.gates(c.path, r.given()[c.path]["feature-gates"])
+	}
+	r.authorizationMode(check.Key(at, "authorization-mode"), flags)
+	if bind, err := spec.ParseAddr(flags["bind-address"]); err == nil && bind.IsLoopback() {
+		r.Addf(check.Key(at, "bind-address"), "is %s, at which no node reaches the API server: remove it", bind)
+	}
+	if address, err := spec.ParseAddr(flags["advertise-address"]); err == nil {
+		r.Addf(check.Key(at, "advertise-address"), "is %s for every control plane, and each has its own address: remove it", address)
+	}
+	r.oidcFlags(at, flags)
+}
+
+// admissionFlags checks which admission plugins are turned on and off.
+func (r *rules) admissionFlags(at string, flags map[string]string) {
 	for _, flag := range []string{"enable-admission-plugins", "disable-admission-plugins"} {
 		for _, name := range strings.FieldsFunc(flags[flag], func(c rune) bool { return c == ',' }) {
 			switch {
@@ -102,25 +121,26 @@ func (r *rules) apiServerFlags() {
 			}
 		}
 	}
-	for _, c := range components() {
-		r.gates(c.path, r.given()[c.path]["feature-gates"])
-	}
-	if text, given := flags["authorization-mode"]; given {
-		modes := strings.Split(text, ",")
-		for _, mode := range []string{"Node", "RBAC"} {
-			if !slices.Contains(modes, mode) {
-				r.Addf(check.Key(at, "authorization-mode"), "lacks %s, without which nodes and Talos itself may do nothing: write Node,RBAC", mode)
+}
 
-				break
-			}
+// authorizationMode checks that nodes and Talos may do what they have to.
+func (r *rules) authorizationMode(at string, flags map[string]string) {
+	text, given := flags["authorization-mode"]
+	if !given {
+		return
+	}
+	modes := strings.Split(text, ",")
+	for _, mode := range []string{"Node", "RBAC"} {
+		if !slices.Contains(modes, mode) {
+			r.Addf(at, "lacks %s, without which nodes and Talos itself may do nothing: write Node,RBAC", mode)
+
+			return
 		}
 	}
-	if bind, err := spec.ParseAddr(flags["bind-address"]); err == nil && bind.IsLoopback() {
-		r.Addf(check.Key(at, "bind-address"), "is %s, at which no node reaches the API server: remove it", bind)
-	}
-	if address, err := spec.ParseAddr(flags["advertise-address"]); err == nil {
-		r.Addf(check.Key(at, "advertise-address"), "is %s for every control plane, and each has its own address: remove it", address)
-	}
+}
+
+// oidcFlags checks the flags of OpenID Connect against each other and against the settings of the same.
+func (r *rules) oidcFlags(at string, flags map[string]string) {
 	oidc := r.Config.Kubernetes.APIServer.OIDC
 	for _, flag := range scope.SortedKeys(flags) {
 		if strings.HasPrefix(flag, "oidc-") && oidc != nil {
@@ -178,7 +198,8 @@ func (r *rules) etcdFlags() {
 	switch {
 	case r.Wrong(at):
 	case election < 5*beat:
-		r.Addf(at, "%d ms is less than five times heartbeat-interval, %d ms, with which etcd does not start: write %d or more", election, beat, 5*beat)
+		r.Addf(at, "%d ms is less than five times heartbeat-interval, %d ms, with which etcd does not start: write %d or more",
+			election, beat, 5*beat)
 	case election > 50000:
 		r.Addf(at, "%d ms is more than etcd takes, 50000: lower it", election)
 	}

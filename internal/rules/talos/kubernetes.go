@@ -7,7 +7,6 @@ import (
 	"net/netip"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
@@ -97,6 +96,11 @@ func (r *rules) kubelet(k spec.Kubelet) {
 	r.selected("kubernetes.kubelet.nodeIpSubnets", k.NodeIPSubnets)
 }
 
+// inAny reports whether an address is in one of the networks.
+func inAny(a netip.Addr, networks []netip.Prefix) bool {
+	return slices.ContainsFunc(networks, func(p netip.Prefix) bool { return p.Contains(a) })
+}
+
 // selected checks a list of networks that may be excluded with an exclamation mark in front, and
 // that some address of every node is in one of them.
 func (r *rules) selected(path string, texts []string) {
@@ -114,24 +118,17 @@ func (r *rules) selected(path string, texts []string) {
 	if len(in)+len(out) == 0 || r.Wrong(path) {
 		return
 	}
-	inside := func(a netip.Addr, networks []netip.Prefix) bool {
-		return slices.ContainsFunc(networks, func(p netip.Prefix) bool { return p.Contains(a) })
-	}
 	var without []string
 	for _, n := range r.Config.Nodes {
 		if path == "kubernetes.etcd.advertisedSubnets" && !n.IsControlPlane() {
 			continue
 		}
-		left := func(a netip.Addr) bool { return (len(in) == 0 || inside(a, in)) && !inside(a, out) }
+		left := func(a netip.Addr) bool { return (len(in) == 0 || inAny(a, in)) && !inAny(a, out) }
 		if len(n.Addresses()) > 0 && !slices.ContainsFunc(n.Addresses(), left) {
 			without = append(without, n.Name)
 		}
 	}
 	if len(without) > 0 {
-		more := ""
-		if len(without) > 1 {
-			more = " and " + strconv.Itoa(len(without)-1) + " more"
-		}
-		r.Addf(path, "leaves no address of node %s%s: add the network of the nodes' addresses", without[0], more)
+		r.Addf(path, "leaves no address of node %s: add the network of the nodes' addresses", scope.AndMore(without))
 	}
 }

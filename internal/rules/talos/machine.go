@@ -62,6 +62,14 @@ func (r *rules) apiAccess(a spec.APIAccess) {
 	}
 }
 
+// saysNothing reports whether a registry's entry changes nothing.
+func saysNothing(reg spec.Registry) bool {
+	reachable := reg.Endpoints != nil || reg.CA != nil || spec.Value(reg.Insecure)
+	authenticated := reg.Username != nil || reg.Password != nil || reg.Token != nil
+
+	return !reachable && !authenticated && !spec.Value(reg.SkipFallback) && !spec.Value(reg.OverridePath)
+}
+
 // registryName checks that a registry is named as containerd asks for it, and that something is said of it.
 func (r *rules) registryName(at, name string, reg spec.Registry) {
 	host, port, _ := strings.Cut(name, ":")
@@ -72,8 +80,7 @@ func (r *rules) registryName(at, name string, reg spec.Registry) {
 		r.Addf(at, "names the port, with which containerd never asks: write %s", host)
 	case name == "*" && (reg.Username != nil || reg.Password != nil || reg.Token != nil):
 		r.Addf(at, "has credentials, which belong to one registry: write them at that registry's host")
-	case reg.Endpoints == nil && reg.Username == nil && reg.Password == nil && reg.Token == nil && reg.CA == nil && !spec.Value(reg.Insecure) &&
-		!spec.Value(reg.SkipFallback) && !spec.Value(reg.OverridePath):
+	case saysNothing(reg):
 		r.Addf(at, "says nothing of the registry: name its mirrors under endpoints, or remove it")
 	}
 }

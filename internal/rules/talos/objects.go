@@ -134,7 +134,8 @@ func (r *rules) auditPolicy(path string, text spec.Text) {
 			Level string `yaml:"level"`
 		} `yaml:"rules"`
 	}
-	if !scope.IsYAMLMap(text) || yaml.Unmarshal([]byte(text), &policy) != nil || policy.Kind != "Policy" || policy.APIVersion != "audit.k8s.io/v1" {
+	if !scope.IsYAMLMap(text) || yaml.Unmarshal([]byte(text), &policy) != nil || policy.Kind != "Policy" ||
+		policy.APIVersion != "audit.k8s.io/v1" {
 		r.Addf(path, "is not an audit policy: write YAML of kind Policy, apiVersion audit.k8s.io/v1")
 
 		return

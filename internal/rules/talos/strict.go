@@ -52,7 +52,8 @@ func (r *rules) auditFields(at string, text spec.Text) {
 	for i, rule := range rules {
 		object, _ := rule.(map[string]any)
 		here := check.Index(at+".rules", i)
-		r.onlyFields(here, object, "level", "users", "userGroups", "verbs", "resources", "namespaces", "nonResourceURLs", "omitStages", "omitManagedFields")
+		r.onlyFields(here, object, "level", "users", "userGroups", "verbs", "resources", "namespaces", "nonResourceURLs",
+			"omitStages", "omitManagedFields")
 		r.stages(check.Join(here, "omitStages"), object["omitStages"])
 	}
 }

@@ -28,7 +28,6 @@ func (r *rules) talos() {
 	r.filesApart(t.Files)
 	r.sysfs(t.Sysfs)
 	r.hostDNS()
-	r.Twice("talos.logDestinations", t.LogDestinations)
 	for _, name := range scope.SortedKeys(t.TrustedRoots) {
 		r.BlockName(check.Key("talos.trustedRoots", name), name)
 		if !scope.IsCertificate(t.TrustedRoots[name]) {
@@ -36,22 +35,9 @@ func (r *rules) talos() {
 				"is not a CA certificate that can be read whole: give it in PEM form, from -----BEGIN CERTIFICATE----- to its end")
 		}
 	}
-	for i, destination := range t.LogDestinations {
-		if u, ok := scope.WebURL(destination, "tcp", "udp"); !ok || u.Port() == "" || strings.Trim(u.Path, "/") != "" {
-			r.Addf(check.Index("talos.logDestinations", i),
-				"%q is no destination: write tcp://<host>:<port> or udp://<host>:<port>", destination)
-		}
-	}
-	if a := t.APIAccess; a != nil {
-		for i, role := range a.Roles {
-			if !slices.Contains(talosRoles, role) {
-				r.Addf(check.Index("talos.apiAccess.roles", i), "%s", scope.NotOneOf(role, talosRoles))
-			}
-		}
-		r.Each("talos.apiAccess.namespaces", a.Namespaces, scope.LabelForm.MatchString, "is no name of a namespace")
-		if !r.Wrong("talos.apiAccess") {
-			r.apiAccess(*a)
-		}
+	r.logDestinations(t.LogDestinations)
+	if t.APIAccess != nil {
+		r.podAccess(*t.APIAccess)
 	}
 	if port := *t.KubePrism.Port; *t.KubePrism.Enabled && takenPorts[port] != "" {
 		r.Addf("talos.kubePrism.port", "%d is the port of %s: choose another, such as 7445", port, takenPorts[port])
@@ -66,6 +52,30 @@ func (r *rules) talos() {
 	r.Patches("talos.patches.all", t.Patches.All)
 	r.Patches("talos.patches.controlPlane", t.Patches.ControlPlane)
 	r.Patches("talos.patches.worker", t.Patches.Worker)
+}
+
+// logDestinations checks where nodes send their logs.
+func (r *rules) logDestinations(destinations []string) {
+	r.Twice("talos.logDestinations", destinations)
+	for i, destination := range destinations {
+		if u, ok := scope.WebURL(destination, "tcp", "udp"); !ok || u.Port() == "" || strings.Trim(u.Path, "/") != "" {
+			r.Addf(check.Index("talos.logDestinations", i),
+				"%q is no destination: write tcp://<host>:<port> or udp://<host>:<port>", destination)
+		}
+	}
+}
+
+// podAccess checks which pods may ask the Talos API for what.
+func (r *rules) podAccess(a spec.APIAccess) {
+	for i, role := range a.Roles {
+		if !slices.Contains(talosRoles, role) {
+			r.Addf(check.Index("talos.apiAccess.roles", i), "%s", scope.NotOneOf(role, talosRoles))
+		}
+	}
+	r.Each("talos.apiAccess.namespaces", a.Namespaces, scope.LabelForm.MatchString, "is no name of a namespace")
+	if !r.Wrong("talos.apiAccess") {
+		r.apiAccess(a)
+	}
 }
 
 func (r *rules) machineFile(name string, f spec.MachineFile) {
@@ -108,9 +118,13 @@ func (r *rules) encryption(path string, e *spec.Encryption) {
 	case kind != "static" && e.Passphrase != nil:
 		r.Addf(path+".passphrase", "is for key static, and the key is %s: remove one of them", kind)
 	}
-	if kind != "tpm" {
-		return
+	if kind == "tpm" {
+		r.everyTPM(path + ".key")
 	}
+}
+
+// everyTPM checks that every node has the TPM that a key is sealed to.
+func (r *rules) everyTPM(path string) {
 	var without []string
 	for _, n := range r.Config.Nodes {
 		if n.TPM == nil {
@@ -118,11 +132,7 @@ func (r *rules) encryption(path string, e *spec.Encryption) {
 		}
 	}
 	if len(without) > 0 {
-		more := " has"
-		if len(without) > 1 {
-			more = " and " + strconv.Itoa(len(without)-1) + " more have"
-		}
-		r.Addf(path+".key", "is tpm, and node %s%s none: add tpm to the nodes, such as defaults.all.tpm: {}", without[0], more)
+		r.Addf(path, "is tpm, and node %s none: add tpm to the nodes, such as defaults.all.tpm: {}", scope.Have(without))
 	}
 }
 

@@ -48,6 +48,16 @@ func (r *rules) gpu(at string, n spec.NamedNode) {
 	if g.ROMFile != nil && (strings.ContainsAny(*g.ROMFile, "/,;") || *g.ROMFile == "..") {
 		r.Addf(at+".romFile", "%q is no file of the host's /usr/share/kvm: write its name alone", *g.ROMFile)
 	}
+	r.gpuDevices(at, g)
+	r.gpuIdentities(at, g)
+	if *g.PCIe && *n.Machine != "q35" {
+		r.Addf(at+".pcie", "needs machine q35, and machine is %s: change one of them", *n.Machine)
+	}
+	r.gpuBundle(at, n, g)
+}
+
+// gpuDevices checks the PCI devices that are named one by one.
+func (r *rules) gpuDevices(at string, g spec.GPU) {
 	for i, device := range g.Devices {
 		path := check.Index(at+".devices", i)
 		switch {
@@ -63,11 +73,6 @@ func (r *rules) gpu(at string, n spec.NamedNode) {
 			r.Addf(at+".identities", "lack %s: say what every device is, or nothing of any", device)
 		}
 	}
-	r.gpuIdentities(at, g)
-	if *g.PCIe && *n.Machine != "q35" {
-		r.Addf(at+".pcie", "needs machine q35, and machine is %s: change one of them", *n.Machine)
-	}
-	r.gpuBundle(at, n, g)
 }
 
 // gpuIdentities checks what is said of the devices that an API token may pass through.

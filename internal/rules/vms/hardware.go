@@ -60,7 +60,8 @@ func (r *rules) gap(at string, n spec.NamedNode) {
 	for i, d := range devices {
 		if d.Index > i {
 			last := devices[len(devices)-1]
-			r.Addf(check.Key(at+".networks", last.Name)+".index", "%d leaves a gap, since the node has %d networks: make it %d", last.Index, len(devices), i)
+			r.Addf(check.Key(at+".networks", last.Name)+".index",
+				"%d leaves a gap, since the node has %d networks: make it %d", last.Index, len(devices), i)
 
 			return
 		}

@@ -44,31 +44,55 @@ func validateSchematic(
 	path string, img spec.Image, talosVersion string, readFile func(string) ([]byte, error), l *check.List,
 ) {
 	if img.SchematicFile != nil {
-		for field, set := range map[string]bool{
-			"extensions": len(img.Extensions) > 0, "kernelArgs": len(img.KernelArgs) > 0, "meta": len(img.Meta) > 0,
-			"overlay": img.Overlay != nil, "bootloader": img.Bootloader != nil,
-		} {
-			if set {
-				l.Addf(check.Join(path, field), "cannot stand beside schematicFile: write it in that file")
-			}
-		}
-		plainSchematic(check.Join(path, "schematicFile"), *img.SchematicFile, readFile, l)
-		schematic, err := image.Resolve(img, talosVersion, readFile)
-		if err != nil {
-			l.Addf(check.Join(path, "schematicFile"), "%s", err)
-		}
-		for _, name := range schematic.Extensions {
-			if _, err := image.Extension(name, talosVersion); err != nil {
-				l.Addf(check.Join(path, "schematicFile"), "%s", err)
-			}
-		}
+		validateSchematicFile(path, img, talosVersion, readFile, l)
 
 		return
 	}
+	validateExtensions(check.Join(path, "extensions"), img.Extensions, talosVersion, l)
+	numbers := map[uint8]string{}
+	for key := range img.Meta {
+		number, err := image.MetaKey(key)
+		if err != nil {
+			l.Addf(check.Key(check.Join(path, "meta"), key), "%s", err)
+		} else if other, twice := numbers[number]; twice {
+			l.Addf(check.Key(check.Join(path, "meta"), max(key, other)), "%q and %q are the same key", min(key, other), max(key, other))
+		}
+		numbers[number] = key
+	}
+	if img.Overlay != nil && (img.Overlay.Name == "" || img.Overlay.Image == "") {
+		l.Addf(check.Join(path, "overlay"), "needs a name and an image, such as rpi_generic and siderolabs/sbc-raspberrypi")
+	}
+}
 
+// validateSchematicFile checks a schematic in a file, beside which nothing else describes the image.
+func validateSchematicFile(
+	path string, img spec.Image, talosVersion string, readFile func(string) ([]byte, error), l *check.List,
+) {
+	for field, set := range map[string]bool{
+		"extensions": len(img.Extensions) > 0, "kernelArgs": len(img.KernelArgs) > 0, "meta": len(img.Meta) > 0,
+		"overlay": img.Overlay != nil, "bootloader": img.Bootloader != nil,
+	} {
+		if set {
+			l.Addf(check.Join(path, field), "cannot stand beside schematicFile: write it in that file")
+		}
+	}
+	plainSchematic(check.Join(path, "schematicFile"), *img.SchematicFile, readFile, l)
+	schematic, err := image.Resolve(img, talosVersion, readFile)
+	if err != nil {
+		l.Addf(check.Join(path, "schematicFile"), "%s", err)
+	}
+	for _, name := range schematic.Extensions {
+		if _, err := image.Extension(name, talosVersion); err != nil {
+			l.Addf(check.Join(path, "schematicFile"), "%s", err)
+		}
+	}
+}
+
+// validateExtensions checks that extensions exist, that each is named once, and that they go with each other.
+func validateExtensions(path string, extensions []string, talosVersion string, l *check.List) {
 	seen := map[string]int{}
-	for i, name := range img.Extensions {
-		at := check.Index(check.Join(path, "extensions"), i)
+	for i, name := range extensions {
+		at := check.Index(path, i)
 		full, err := image.Extension(name, talosVersion)
 		if err != nil {
 			l.Addf(at, "%s", err)
@@ -84,21 +108,8 @@ func validateSchematic(
 		first, one := seen[pair[0]]
 		second, other := seen[pair[1]]
 		if one && other {
-			l.Addf(check.Index(check.Join(path, "extensions"), max(first, second)), "%s and %s exclude each other: keep one of them", pair[0], pair[1])
+			l.Addf(check.Index(path, max(first, second)), "%s and %s exclude each other: keep one of them", pair[0], pair[1])
 		}
-	}
-	numbers := map[uint8]string{}
-	for key := range img.Meta {
-		number, err := image.MetaKey(key)
-		if err != nil {
-			l.Addf(check.Key(check.Join(path, "meta"), key), "%s", err)
-		} else if other, twice := numbers[number]; twice {
-			l.Addf(check.Key(check.Join(path, "meta"), max(key, other)), "%q and %q are the same key", min(key, other), max(key, other))
-		}
-		numbers[number] = key
-	}
-	if img.Overlay != nil && (img.Overlay.Name == "" || img.Overlay.Image == "") {
-		l.Addf(check.Join(path, "overlay"), "needs a name and an image, such as rpi_generic and siderolabs/sbc-raspberrypi")
 	}
 }
 
@@ -137,13 +148,18 @@ func validateLocations(path string, img spec.Image, l *check.List) {
 			l.Addf(check.Join(path, field), "%q is no address: write one such as https://factory.example.com", *value)
 		}
 	}
-	if m := img.InstallerMirror; m != nil && (*m == "" || strings.Contains(*m, "://") || strings.ContainsAny(*m, " @:") && !portOnly(*m)) {
+	if m := img.InstallerMirror; m != nil && !isRegistry(*m) {
 		l.Addf(check.Join(path, "installerMirror"),
 			"%q is no registry: write host and path without a scheme, such as harbor.example.com/talos", *m)
 	}
 	if img.Datastore != nil && *img.Datastore == "" {
 		l.Addf(check.Join(path, "datastore"), "must name a datastore that holds ISO images")
 	}
+}
+
+// isRegistry reports whether a mirror is written as host and path, without a scheme.
+func isRegistry(mirror string) bool {
+	return mirror != "" && !strings.Contains(mirror, "://") && (!strings.ContainsAny(mirror, " @:") || portOnly(mirror))
 }
 
 // portOnly reports whether the only colon in a registry is the one before its port.

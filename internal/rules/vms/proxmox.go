@@ -70,23 +70,28 @@ func (r *rules) ssh() {
 	if !sshUser.MatchString(s.Username) && s.Username != "" {
 		r.Addf("proxmox.ssh.username", "is no name of a user: write one such as root")
 	}
-	hosts := map[string]string{}
-	for _, host := range scope.SortedKeys(s.Nodes) {
-		if other, twice := hosts[s.Nodes[host]]; twice {
-			r.Addf(check.Key("proxmox.ssh.nodes", host), "%s is the address of %s too: write the address of each host", s.Nodes[host], other)
-		}
-		hosts[s.Nodes[host]] = host
-	}
 	if s.PrivateKey != nil && !scope.IsPrivateKey(s.PrivateKey.Reveal()) {
 		r.Addf("proxmox.ssh.privateKey", "is not a private key without passphrase, in OpenSSH or PEM form")
 	}
-	for _, host := range scope.SortedKeys(s.Nodes) {
+	r.sshAddresses(s.Nodes)
+}
+
+// sshAddresses checks the addresses at which hosts are reached by SSH.
+func (r *rules) sshAddresses(addresses map[string]string) {
+	hosts := map[string]string{}
+	for _, host := range scope.SortedKeys(addresses) {
+		if other, twice := hosts[addresses[host]]; twice {
+			r.Addf(check.Key("proxmox.ssh.nodes", host), "%s is the address of %s too: write the address of each host", addresses[host], other)
+		}
+		hosts[addresses[host]] = host
+	}
+	for _, host := range scope.SortedKeys(addresses) {
 		at := check.Key("proxmox.ssh.nodes", host)
 		if len(r.Config.Proxmox.Hosts) > 0 {
 			r.KnownHost(at, host)
 		}
-		if u, ok := scope.WebURL("ssh://"+s.Nodes[host], "ssh"); !ok || !scope.IsHostname(u.Hostname()) || u.Path != "" {
-			r.Addf(at, "%q is neither an address nor address:port", s.Nodes[host])
+		if u, ok := scope.WebURL("ssh://"+addresses[host], "ssh"); !ok || !scope.IsHostname(u.Hostname()) || u.Path != "" {
+			r.Addf(at, "%q is neither an address nor address:port", addresses[host])
 		}
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"path"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
@@ -20,11 +19,14 @@ import (
 var (
 	// cpuTypes are the families of processors that Proxmox VE emulates, and the types of one's own.
 	cpuTypes = regexp.MustCompile(`^(host|max|x86-64-v[234](-AES)?|custom-[A-Za-z0-9_.-]+|` +
-		`(Broadwell|Cascadelake-Server|ClearwaterForest|Cooperlake|Denverton|DiamondRapids|EPYC|GraniteRapids|Haswell|Icelake-(Client|Server)|IvyBridge|` +
-		`KnightsMill|Nehalem|Opteron_G[1-5]|Penryn|SandyBridge|SapphireRapids|SierraForest|Skylake-(Client|Server)|Snowridge|Westmere)(-[A-Za-z0-9-]+)?)$`)
+		`(Broadwell|Cascadelake-Server|ClearwaterForest|Cooperlake|Denverton|DiamondRapids|EPYC|GraniteRapids|Haswell|Icelake-(Client|Server)|` +
+		`IvyBridge|` +
+		`KnightsMill|Nehalem|Opteron_G[1-5]|Penryn|SandyBridge|SapphireRapids|SierraForest|Skylake-(Client|Server)|Snowridge|` +
+		`Westmere)(-[A-Za-z0-9-]+)?)$`)
 	// cpuFlags are what Proxmox VE lets a VM turn on and off (qemu-server: PVE/QemuServer/CPUConfig.pm).
 	cpuFlags = []string{
-		"aes", "amd-no-ssb", "amd-ssbd", "hv-evmcs", "hv-tlbflush", "ibpb", "md-clear", "nested-virt", "pcid", "pdpe1gb", "spec-ctrl", "ssbd", "virt-ssbd",
+		"aes", "amd-no-ssb", "amd-ssbd", "hv-evmcs", "hv-tlbflush", "ibpb", "md-clear", "nested-virt", "pcid", "pdpe1gb", "spec-ctrl",
+		"ssbd", "virt-ssbd",
 	}
 	mappingForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*$`)
 	volumeForm  = regexp.MustCompile(`^[A-Za-z0-9-]{1,34}$`)
@@ -228,17 +230,19 @@ func (r *rules) firmwares() {
 
 // have returns "node a has" or "node a and 3 more have".
 func have(nodes []spec.NamedNode) string {
-	if len(nodes) == 1 {
-		return "node " + nodes[0].Name + " has"
+	names := make([]string, 0, len(nodes))
+	for _, n := range nodes {
+		names = append(names, n.Name)
 	}
 
-	return "node " + nodes[0].Name + " and " + strconv.Itoa(len(nodes)-1) + " more have"
+	return "node " + scope.Have(names)
 }
 
 // arguments refuses kernel arguments that settings stand for.
 func (r *rules) arguments(at string, img spec.Image) {
 	said := map[string]string{
-		"talos.platform": "image.platform says it", "talos.config": "the program brings the configuration itself", "talos.hostname": "hostname says it",
+		"talos.platform": "image.platform says it", "talos.config": "the program brings the configuration itself",
+		"talos.hostname": "hostname says it",
 	}
 	for i, argument := range img.KernelArgs {
 		name, _, _ := strings.Cut(argument, "=")

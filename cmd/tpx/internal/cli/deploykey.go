@@ -23,7 +23,7 @@ func deployKeyCommand() *cobra.Command {
 		Use: "deploy-key", Hidden: true, Short: "Register a deploy key at Gitea or Forgejo, or remove it; Pulumi runs this",
 	}
 	group.AddCommand(
-		withKey("add", "Register the key, for reading alone, and print its number", func(cmd *cobra.Command, ctx context.Context, k deploykey.Key) error {
+		withKey("add", "Register the key, read-only, and print its number", func(cmd *cobra.Command, ctx context.Context, k deploykey.Key) error {
 			id, err := k.Add(ctx)
 			if err == nil {
 				fmt.Fprintln(cmd.OutOrStdout(), id)

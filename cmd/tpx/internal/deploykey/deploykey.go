@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-// Package deploykey registers a public key with a repository of Gitea or Forgejo, for reading alone, and takes it away
+// Package deploykey registers a public key with a repository of Gitea or Forgejo, read-only, and takes it away
 // again. Pulumi runs it through the command plugin, so that a plain destroy does too; what it needs comes from the
 // environment, since arguments are for everybody to read.
 package deploykey

@@ -118,7 +118,8 @@ func (e *examiner) charts() error {
 		} else if !e.Live {
 			e.warn("", firstLine(err.Error()), "tpx charts "+e.Stack)
 		} else {
-			e.found("", firstLine(err.Error()), "see that "+cmp.Or(spec.Value(ch.Repository), "its repository")+" can be reached, then: tpx charts "+e.Stack)
+			repository := cmp.Or(spec.Value(ch.Repository), "its repository")
+			e.found("", firstLine(err.Error()), "see that "+repository+" can be reached, then: tpx charts "+e.Stack)
 		}
 	}
 

@@ -49,7 +49,7 @@ func openSnapshot(path, keyFile string, file io.Reader) (io.Reader, error) {
 	}
 	opened, err := age.Decrypt(content, identity)
 	if none := new(age.NoIdentityMatchError); errors.As(err, &none) {
-		return nil, fmt.Errorf("%s is encrypted for somebody else than %s (%s)", filepath.Base(path), identity.Recipient(), filepath.Base(keyFile))
+		return nil, fmt.Errorf("%s is not encrypted for %s (%s)", filepath.Base(path), identity.Recipient(), filepath.Base(keyFile))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("opening %s: %w", filepath.Base(path), err)

@@ -51,7 +51,7 @@ func TestSnapshotsAreOpenedWithTheirKey(t *testing.T) {
 		"encrypted, without a key":   {content: whole, want: "s.snap is encrypted: name the file with the age key that opens it, --age-key FILE"},
 		"a key that nobody needs":    {content: []byte("data"), key: key, want: "s.snap is not encrypted with age: leave --age-key out"},
 		"the public half":            {content: whole, key: wrong, want: "public.txt is not an age identity: give the line AGE-SECRET-KEY-1… that `age-keygen` prints"},
-		"for somebody else":          {content: sealed(t, "data", other), key: key, want: "s.snap is encrypted for somebody else than " + mine.Recipient().String() + " (key.txt)"},
+		"for somebody else":          {content: sealed(t, "data", other), key: key, want: "s.snap is not encrypted for " + mine.Recipient().String() + " (key.txt)"},
 		"cut off at its start":       {content: whole[:300], key: key, want: "opening s.snap: "},
 		"compressed":                 {content: []byte(compressed + "data"), want: "s.snap holds a compressed snapshot: take it apart with `zstd -d` first"},
 		"compressed, then encrypted": {content: sealed(t, compressed+"data", mine), key: key, want: "s.snap holds a compressed snapshot"},
