@@ -12,6 +12,7 @@ package recorded
 import (
 	"embed"
 	"fmt"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -58,8 +59,29 @@ func parse(content string) []Answer {
 	return all
 }
 
+// InContainer reports whether what is kept of a state came from Talos in container mode; the rest came from a VM.
+func InContainer(state string) bool { return state != "maintenance" && state != "refusals" }
+
 // Accepted returns, by call, why an answer in a state may be another. A call may end in "*".
 func Accepted(state string) (map[string]string, error) {
+	all, err := reasons()
+
+	return all[state], err
+}
+
+// AcceptedInContainer returns the same for Talos in container mode, which lacks what only a machine has.
+func AcceptedInContainer(state string) (map[string]string, error) {
+	all, err := reasons()
+	if err != nil || InContainer(state) {
+		return all[state], err
+	}
+	accepted := maps.Clone(all[state])
+	maps.Copy(accepted, all[state+" in a container"])
+
+	return accepted, nil
+}
+
+func reasons() (map[string]map[string]string, error) {
 	content, err := data.ReadFile(path.Join("talos-"+TalosVersion, "accepted.yaml"))
 	if err != nil {
 		return nil, fmt.Errorf("reading the accepted differences: %w", err)
@@ -69,7 +91,7 @@ func Accepted(state string) (map[string]string, error) {
 		return nil, fmt.Errorf("reading the accepted differences: %w", err)
 	}
 
-	return all[state], nil
+	return all, nil
 }
 
 // Reason returns why the answer to a call may be another, "" when it may not.
@@ -105,7 +127,8 @@ var varying = []struct {
 	{regexp.MustCompile(`"goVersion":"[^"]+"|"sha":"[^"]+"`), `"build":"<build>"`},
 	{regexp.MustCompile(`"(hostname|nodename)":"[^"]+"`), `"$1":"<name>"`},
 	{regexp.MustCompile(`"bytes":"[^"]*"?.*`), `"bytes":"<bytes>`},
-	{regexp.MustCompile(`"(ca|crt)":"(LS0t[^"]*"?|<base64>)`), `"$1":"<base64>`},
+	{regexp.MustCompile(`"(ca|crt)":"(LS0t[^"]*|<base64>)"?`), `"$1":"<base64>`},
+	{keyMaterial, "<base64>"},
 	{regexp.MustCompile(`stream terminated by RST_STREAM with error code: CANCEL`), "context deadline exceeded"},
 	{regexp.MustCompile(`DeadlineExceeded: .*`), "DeadlineExceeded"},
 }

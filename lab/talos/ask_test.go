@@ -16,6 +16,7 @@ import (
 
 	"github.com/cosi-project/runtime/pkg/resource"
 	"github.com/cosi-project/runtime/pkg/resource/meta"
+	"github.com/siderolabs/talos/pkg/machinery/api/common"
 	machineapi "github.com/siderolabs/talos/pkg/machinery/api/machine"
 	"github.com/siderolabs/talos/pkg/machinery/api/storage"
 	"github.com/siderolabs/talos/pkg/machinery/client"
@@ -45,26 +46,31 @@ func requests() map[string]proto.Message {
 		"GenerateClientConfiguration": &machineapi.GenerateClientConfigurationRequest{
 			Roles: []string{"os:reader"}, CrtTtl: durationpb.New(time.Hour),
 		},
-		"ImagePull nonsense":      &machineapi.ImagePullRequest{Reference: "10.0.0.77:5000/nonsense:v1"},
-		"Logs machined[0]":        &machineapi.LogsRequest{Id: "machined", Namespace: "system"},
-		"Logs nonsense[0]":        &machineapi.LogsRequest{Id: "nonsense", Namespace: "system"},
-		"MetaDelete 10":           &machineapi.MetaDeleteRequest{Key: 10},
-		"MetaDelete 11":           &machineapi.MetaDeleteRequest{Key: 11},
-		"MetaWrite 10":            &machineapi.MetaWriteRequest{Key: 10, Value: []byte("x")},
-		"MetaWrite 300":           &machineapi.MetaWriteRequest{Key: 300, Value: []byte("x")},
-		"Read /etc/os-release[0]": &machineapi.ReadRequest{Path: "/etc/os-release"},
-		"Read missing[0]":         &machineapi.ReadRequest{Path: "/etc/nonsense"},
-		"ServiceRestart machined": &machineapi.ServiceRestartRequest{Id: "machined"},
-		"ServiceRestart nonsense": &machineapi.ServiceRestartRequest{Id: "nonsense"},
-		"ServiceStart etcd":       &machineapi.ServiceStartRequest{Id: "etcd"},
-		"ServiceStop machined":    &machineapi.ServiceStopRequest{Id: "machined"},
-		"ServiceStop nonsense":    &machineapi.ServiceStopRequest{Id: "nonsense"},
-		"Upgrade bad reference":   &machineapi.UpgradeRequest{Image: "UPPER CASE"},
-		"Upgrade empty":           &machineapi.UpgradeRequest{},
-		"Upgrade nonsense image":  &machineapi.UpgradeRequest{Image: "10.0.0.77:5000/nonsense:v1"},
-		"Events[0]":               &machineapi.EventsRequest{TailEvents: -1},
-		"Events[1]":               &machineapi.EventsRequest{TailEvents: -1},
-		"Events[2]":               &machineapi.EventsRequest{TailEvents: -1},
+		"ImagePull nonsense":        &machineapi.ImagePullRequest{Namespace: common.ContainerdNamespace_NS_CRI, Reference: "10.0.0.77:5000/nonsense:v1"},
+		"ImagePull anywhere":        &machineapi.ImagePullRequest{Reference: "10.0.0.77:5000/nonsense:v1"},
+		"ImageList anywhere[0]":     &machineapi.ImageListRequest{},
+		"ImageList system[0]":       &machineapi.ImageListRequest{Namespace: common.ContainerdNamespace_NS_SYSTEM},
+		"ImageList system[1]":       &machineapi.ImageListRequest{Namespace: common.ContainerdNamespace_NS_SYSTEM},
+		"Logs machined[0]":          &machineapi.LogsRequest{Id: "machined", Namespace: "system", TailLines: -1},
+		"Logs machined no lines[0]": &machineapi.LogsRequest{Id: "machined", Namespace: "system"},
+		"Logs nonsense[0]":          &machineapi.LogsRequest{Id: "nonsense", Namespace: "system"},
+		"MetaDelete 10":             &machineapi.MetaDeleteRequest{Key: 10},
+		"MetaDelete 11":             &machineapi.MetaDeleteRequest{Key: 11},
+		"MetaWrite 10":              &machineapi.MetaWriteRequest{Key: 10, Value: []byte("x")},
+		"MetaWrite 300":             &machineapi.MetaWriteRequest{Key: 300, Value: []byte("x")},
+		"Read /etc/os-release[0]":   &machineapi.ReadRequest{Path: "/etc/os-release"},
+		"Read missing[0]":           &machineapi.ReadRequest{Path: "/etc/nonsense"},
+		"ServiceRestart machined":   &machineapi.ServiceRestartRequest{Id: "machined"},
+		"ServiceRestart nonsense":   &machineapi.ServiceRestartRequest{Id: "nonsense"},
+		"ServiceStart etcd":         &machineapi.ServiceStartRequest{Id: "etcd"},
+		"ServiceStop machined":      &machineapi.ServiceStopRequest{Id: "machined"},
+		"ServiceStop nonsense":      &machineapi.ServiceStopRequest{Id: "nonsense"},
+		"Upgrade bad reference":     &machineapi.UpgradeRequest{Image: "UPPER CASE"},
+		"Upgrade empty":             &machineapi.UpgradeRequest{},
+		"Upgrade nonsense image":    &machineapi.UpgradeRequest{Image: "10.0.0.77:5000/nonsense:v1"},
+		"Events[0]":                 &machineapi.EventsRequest{TailEvents: -1},
+		"Events[1]":                 &machineapi.EventsRequest{TailEvents: -1},
+		"Events[2]":                 &machineapi.EventsRequest{TailEvents: -1},
 		"Reset partitions + USER_DISKS": &machineapi.ResetRequest{
 			Mode: machineapi.ResetRequest_USER_DISKS, SystemPartitionsToWipe: []*machineapi.ResetPartitionSpec{{Label: "STATE", Wipe: true}},
 		},
@@ -81,8 +87,8 @@ func requests() map[string]proto.Message {
 }
 
 // ask makes a recorded call, and returns its answer as it is recorded.
-func ask(ctx context.Context, c *client.Client, call string) []string {
-	ctx, cancel := context.WithTimeout(ctx, askLimit)
+func ask(ctx context.Context, c *client.Client, call string, limit time.Duration) []string {
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	kind, what, _ := strings.Cut(call, " ")
 	switch kind {

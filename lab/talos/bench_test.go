@@ -56,7 +56,9 @@ type bench struct {
 	faults *fault.Set
 	// shared tells that this bench has its cluster with the shared secrets.
 	shared bool
-	wg     sync.WaitGroup
+	// dial reaches nodes; nil stands for the lab's network.
+	dial func(ctx context.Context, address string) (net.Conn, error)
+	wg   sync.WaitGroup
 }
 
 func newBench(t *testing.T) *bench {
@@ -111,6 +113,13 @@ func newSecrets() *secrets.Bundle {
 
 func (b *bench) clusterWith(bundle *secrets.Bundle) *cluster {
 	b.t.Helper()
+
+	return b.clusterAt(endpoint, bundle)
+}
+
+// clusterAt returns a cluster whose endpoint is elsewhere.
+func (b *bench) clusterAt(endpoint string, bundle *secrets.Bundle) *cluster {
+	b.t.Helper()
 	input, err := generate.NewInput("demo", endpoint, "1.35.0",
 		generate.WithSecretsBundle(bundle), generate.WithVersionContract(config.TalosVersion1_12),
 		generate.WithInstallDisk("/dev/sda"), generate.WithInstallImage(installer+schematicA+":v1.12.4"))
@@ -153,6 +162,10 @@ func (c *cluster) config(role machine.Type, hostname string, change func(*v1alph
 func (b *bench) dialer() []grpc.DialOption {
 	return []grpc.DialOption{
 		grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) {
+			if b.dial != nil {
+				return b.dial(ctx, addr)
+			}
+
 			return b.net.DialContext(ctx, "tcp", addr)
 		}),
 		grpc.WithConnectParams(grpc.ConnectParams{

@@ -81,7 +81,11 @@ func (s *machineServer) Logs(in *machine.LogsRequest, out grpc.ServerStreamingSe
 	if svc == nil {
 		return status.Errorf(codes.Unknown, "log %q was not registered", in.GetId())
 	}
-	for _, e := range svc.GetEvents().GetEvents() {
+	events := svc.GetEvents().GetEvents()
+	if n := int(in.GetTailLines()); n >= 0 && n < len(events) {
+		events = events[len(events)-n:]
+	}
+	for _, e := range events {
 		line := e.GetTs().AsTime().Format(time.RFC3339) + " [" + e.GetState() + "] " + e.GetMsg() + "\n"
 		if err := out.Send(&common.Data{Bytes: []byte(line)}); err != nil {
 			return err // the caller's own stream
@@ -93,8 +97,11 @@ func (s *machineServer) Logs(in *machine.LogsRequest, out grpc.ServerStreamingSe
 
 // ImageList lists the images that the node pulled or runs.
 func (s *machineServer) ImageList(
-	_ *machine.ImageListRequest, out grpc.ServerStreamingServer[machine.ImageListResponse],
+	in *machine.ImageListRequest, out grpc.ServerStreamingServer[machine.ImageListResponse],
 ) error {
+	if err := checkNamespace(in.GetNamespace()); err != nil {
+		return err
+	}
 	for _, name := range s.node.ImageNames() {
 		err := out.Send(&machine.ImageListResponse{Name: name, CreatedAt: timestamppb.New(s.node.Started)})
 		if err != nil {
@@ -109,9 +116,22 @@ func (s *machineServer) ImageList(
 func (s *machineServer) ImagePull(
 	ctx context.Context, in *machine.ImagePullRequest,
 ) (*machine.ImagePullResponse, error) {
+	if err := checkNamespace(in.GetNamespace()); err != nil {
+		return nil, err
+	}
 	if err := s.node.PullImage(ctx, in.GetReference()); err != nil {
 		return nil, err
 	}
 
 	return &machine.ImagePullResponse{Messages: []*machine.ImagePull{{}}}, nil
+}
+
+// checkNamespace refuses what is none of containerd's two namespaces.
+func checkNamespace(namespace common.ContainerdNamespace) error {
+	switch namespace {
+	case common.ContainerdNamespace_NS_CRI, common.ContainerdNamespace_NS_SYSTEM:
+		return nil
+	default:
+		return status.Errorf(codes.InvalidArgument, "invalid namespace %s", namespace)
+	}
 }

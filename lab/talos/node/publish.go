@@ -142,9 +142,12 @@ func (n *Node) machineResources() []resource.Resource {
 			kind.SetMachineType(cfg.Machine().Type())
 			root := secrets.NewOSRoot(secrets.OSRootID)
 			sec := cfg.Machine().Security()
-			root.TypedSpec().IssuingCA, root.TypedSpec().AcceptedCAs = sec.IssuingCA(), sec.AcceptedCAs()
+			root.TypedSpec().AcceptedCAs, root.TypedSpec().Token = sec.AcceptedCAs(), sec.Token()
 			if ca := sec.IssuingCA(); ca != nil {
-				root.TypedSpec().AcceptedCAs = append([]*x509.PEMEncodedCertificate{{Crt: ca.Crt}}, sec.AcceptedCAs()...)
+				root.TypedSpec().AcceptedCAs = append(slices.Clip(sec.AcceptedCAs()), &x509.PEMEncodedCertificate{Crt: ca.Crt})
+				if len(ca.Key) > 0 { // a worker's configuration has the certificate alone
+					root.TypedSpec().IssuingCA = ca
+				}
 			}
 			out = append(out, root)
 		}
