@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-// Kubeflags lists the flags and feature gates of Kubernetes' programs and of etcd, with the kind of value each takes, out of their sources in the
-// module cache. Name every release that a stack may run; a flag is listed when one of them has it:
+// Kubeflags lists the flags and feature gates of Kubernetes' programs and of etcd, with the kind of value each takes, from
+// their sources in the module cache. Name every release that a stack may run; a flag is listed when one of them has it:
 //
 //	go run ./hack/kubeflags 1.30.14 1.32.13 1.33.9 1.35.4 1.36.3 1.37.1 > internal/rules/talos/flags.txt
 package main

@@ -18,25 +18,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/internal/cluster"
 	"github.com/talos-proxmox/talos-proxmox/internal/gitops"
 	"github.com/talos-proxmox/talos-proxmox/internal/kubeapply"
-	"github.com/talos-proxmox/talos-proxmox/internal/manifests"
-	"github.com/talos-proxmox/talos-proxmox/spec"
 )
-
-// Args say which controller is registered, and how.
-type Args struct {
-	// Token, Name and Component are those of the component that the controller's resources belong to.
-	Token, Name string
-	Component   pulumi.ComponentResource
-	// Provider is the controller, as settings name it.
-	Provider    string
-	ClusterName string
-	Kubeconfig  pulumi.StringInput
-	// Cluster is the cluster's resource, nil when it is not the program's.
-	Cluster     pulumi.Resource
-	Settings    spec.GitOps
-	Charts      manifests.Cache
-	Credentials Credentials
-}
 
 // Installed holds what a registered controller offers to others.
 type Installed struct {
@@ -83,22 +65,6 @@ func Install(ctx *pulumi.Context, a Args, opts []pulumi.ResourceOption) (*Instal
 	return made, b.await(a.Kubeconfig, append(auth.values, sops.values...), publicKey, append(before, following...))
 }
 
-// builder registers the children of one component.
-type builder struct {
-	ctx               *pulumi.Context
-	name, clusterName string
-	g                 spec.GitOps
-	charts            manifests.Cache
-	credentials       Credentials
-	kubeconfig        pulumi.StringInput
-	values            map[string]any
-	// first is what the caller wants to come first.
-	first []pulumi.Resource
-	into  []pulumi.ResourceOption
-	// outside are the options of what does not go with the cluster.
-	outside []pulumi.ResourceOption
-}
-
 // start registers the component itself, and the provider that all its children use.
 func start(ctx *pulumi.Context, a Args, opts []pulumi.ResourceOption) (*builder, error) {
 	a.Settings.Provider = &a.Provider
@@ -137,17 +103,6 @@ func start(ctx *pulumi.Context, a Args, opts []pulumi.ResourceOption) (*builder,
 		first: given.DependsOn, outside: outside,
 		into: []pulumi.ResourceOption{pulumi.Parent(a.Component), pulumi.Provider(provider)},
 	}, nil
-}
-
-// after returns the options of a child that comes after others.
-func (b *builder) after(before ...pulumi.Resource) []pulumi.ResourceOption {
-	return append(b.into[:len(b.into):len(b.into)], pulumi.DependsOn(before))
-}
-
-// retained returns the options of a child that comes after others and stays in the cluster when it is removed
-// from the stack.
-func (b *builder) retained(before ...pulumi.Resource) []pulumi.ResourceOption {
-	return append(b.after(before...), pulumi.RetainOnDelete(true))
 }
 
 // namespace registers the controller's namespace where Talos has not made it, and returns what comes before

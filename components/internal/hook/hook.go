@@ -11,16 +11,6 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 )
 
-// Step describes one create or update of a resource to its hook.
-type Step struct {
-	// Ctx is the program's.
-	Ctx *pulumi.Context
-	// URN of the resource.
-	URN pulumi.URN
-
-	progress *progress
-}
-
 // Report writes a line to the resource's log, where people see what was done and what is awaited. What is awaited is
 // shown while it lasts; what was done stays.
 func (s Step) Report(line string) {
@@ -33,31 +23,6 @@ func (s Step) Report(line string) {
 	// A log that cannot be written must not end the work that it is about.
 	_ = s.Ctx.Log.Info(line, s.at())
 }
-
-// pass shows a line that is not kept.
-func (s Step) pass(line string) {
-	args := s.at()
-	args.Ephemeral = true
-	_ = s.Ctx.Log.Info(line, args) // as for Report
-}
-
-// Warn writes a warning to the resource's log.
-func (s Step) Warn(text string) { _ = s.Ctx.Log.Warn(text, s.at()) }
-
-// Error writes an error to the resource's log.
-func (s Step) Error(text string) { _ = s.Ctx.Log.Error(text, s.at()) }
-
-func (s Step) at() *pulumi.LogArgs { return &pulumi.LogArgs{Resource: urnResource{urn: s.URN}} }
-
-// urnResource names the resource whose hook is running: the log takes resources only.
-type urnResource struct {
-	pulumi.Resource
-
-	urn pulumi.URN
-}
-
-// URN returns the resource's name.
-func (r urnResource) URN() pulumi.URNOutput { return r.urn.ToURNOutput() }
 
 // ID returns the name of a component's hook. Names of hooks are global to a program, and the engine drops
 // resources bound to a name that was refused: so the name holds the component's type and name.

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 )
 
 // heartbeat is the longest silence while a step waits; whether it is over is looked at several times as often.
@@ -26,47 +24,6 @@ type progress struct {
 	at, of int
 	last   string
 	said   time.Time
-}
-
-// begin returns the step of a hook that starts now. Until the returned function is called, people hear from it at least
-// every so often: the line that it said last, how long it has been running and how long it may.
-func begin(ctx *pulumi.Context, urn pulumi.URN, interval time.Duration) (Step, func()) {
-	step := Step{Ctx: ctx, URN: urn, progress: &progress{began: time.Now()}}
-	ended := make(chan struct{})
-	go func() {
-		tick := time.NewTicker(interval / looks)
-		defer tick.Stop()
-		for {
-			select {
-			case <-ended:
-				return
-			case <-tick.C:
-				if line := step.progress.beat(time.Now(), interval-interval/looks); line != "" {
-					step.pass(line)
-				}
-			}
-		}
-	}()
-
-	return step, sync.OnceFunc(func() { close(ended) })
-}
-
-// At tells which of the cluster's nodes, counted from 1, the step works on.
-func (s Step) At(node, nodes int) {
-	if s.progress != nil {
-		s.progress.mu.Lock()
-		defer s.progress.mu.Unlock()
-		s.progress.at, s.progress.of = node, nodes
-	}
-}
-
-// Within tells how long the step may take, as a setting says.
-func (s Step) Within(limit time.Duration) {
-	if s.progress != nil {
-		s.progress.mu.Lock()
-		defer s.progress.mu.Unlock()
-		s.progress.limit = limit
-	}
 }
 
 // isPassing reports whether a line tells of a state that passes rather than of something that was done: it is shown while it

@@ -18,13 +18,6 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// API holds the address and credentials of Proxmox VE for the calls that its provider does not make.
-type API struct {
-	Settings spec.Proxmox
-	// Token and Password are credentials that become known during the run; nil where the settings have them.
-	Token, Password *hook.Future[string]
-}
-
 // access returns endpoint and credentials as the provider finds them: in the settings, else in the
 // environment.
 func (a API) access(ctx context.Context) (proxmox.Access, error) {

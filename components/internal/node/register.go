@@ -4,7 +4,6 @@
 package node
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/muhlba91/pulumi-proxmoxve/sdk/v6/go/proxmoxve/ha"
@@ -15,28 +14,6 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/components/internal/vmargs"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
-
-// Args say how the VM of a node is registered.
-type Args struct {
-	vmargs.Node
-
-	// Parent is the component of the node.
-	Parent pulumi.Resource
-	// Name is the component's name, which the names of its resources begin with.
-	Name string
-	// Record remembers the VM.
-	Record *Record
-	// Lifecycle says which edits may replace the VM.
-	Lifecycle spec.Lifecycle
-	// API is how Proxmox VE is asked for what an interrupted run left behind.
-	API API
-	// Serves reports whether a living node of the cluster answers at an address; nil where nobody can tell.
-	Serves func(ctx context.Context, address string) bool
-	// Given are the caller's options for the VM, as far as they say what comes before it and which hooks
-	// run around its steps.
-	DependsOn []pulumi.Resource
-	Hooks     *pulumi.ResourceHookBinding
-}
 
 // Register registers the VM, the mappings of devices passed through to it, the holder of the disks that
 // outlive it, and its place in high availability.

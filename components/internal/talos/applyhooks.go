@@ -4,6 +4,7 @@
 package talos
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -133,4 +134,28 @@ func whereToLook(m cluster.Member, errs []string) string {
 	}
 
 	return fmt.Sprintf("node %s did not take its configuration\n  look at: %s", m, health.UnreachableHint(m))
+}
+
+// failHook closes the gate when a step fails whose node holds a turn, and says what to look at when the step
+// was a configuration that nobody was there to take.
+func failHook(s *Session, what string, m cluster.Member, reboot *rollout.Reboot) (*pulumi.ErrorHook, error) {
+	id := hook.ID("talos", s.Name, what)
+	fail, err := s.Ctx.RegisterErrorHook(id, func(args *pulumi.ErrorHookArgs) (bool, error) {
+		step := hook.Step{Ctx: s.Ctx, URN: args.URN}
+		sayWhereToLook(step, args.Errors, m)
+		reason := errors.New(strings.Join(args.Errors, "; "))
+		if s.Gate.Inside(m) {
+			if d, err := s.disruption(step); err == nil {
+				reboot.Fail(s.Ctx.Context(), d, m, reason)
+			}
+			s.Gate.Fail(m, reason)
+		}
+
+		return false, nil // another try would not do better
+	})
+	if err != nil {
+		return nil, fmt.Errorf("registering hook %q: %w", id, err)
+	}
+
+	return fail, nil
 }

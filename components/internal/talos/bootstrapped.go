@@ -4,11 +4,9 @@
 package talos
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 )
@@ -19,40 +17,6 @@ const (
 	// stashToken is the type of Pulumi's Stash.
 	stashToken = "pulumi:index:Stash"
 )
-
-// bootstrapMemory remembers whether a cluster was bootstrapped, by this run or an earlier one.
-type bootstrapMemory struct {
-	mu    sync.Mutex
-	known bool
-	was   bool
-}
-
-// set records that the cluster is bootstrapped by now.
-func (b *bootstrapMemory) set() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.known, b.was = true, true
-}
-
-// wasBootstrapped reports whether the cluster was ever bootstrapped. Hooks that run before the bootstrap is
-// registered cannot ask its Stash, so the engine is asked for the stack's last state. A cluster that was adopted
-// was bootstrapped elsewhere.
-func (s *Session) wasBootstrapped(context.Context) (bool, error) {
-	if s.adopted() {
-		return true, nil
-	}
-	s.bootstrapped.mu.Lock()
-	defer s.bootstrapped.mu.Unlock()
-	if s.bootstrapped.known {
-		return s.bootstrapped.was, nil
-	}
-	was, err := inState(s.Ctx, stashToken, s.Name+bootstrapSuffix)
-	if err == nil {
-		s.bootstrapped.known, s.bootstrapped.was = true, was
-	}
-
-	return was, err
-}
 
 // stateResource decodes what is read of a resource in the stack's last state.
 type stateResource struct {

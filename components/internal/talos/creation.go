@@ -39,16 +39,6 @@ func (b *Build) afterIfLiving(others ...pulumi.Resource) pulumi.ResourceOption {
 	return pulumi.DependsOnInputs(after)
 }
 
-// Start says when something may be installed in the cluster: in one that lives when all of it is healthy, in one that
-// is made as soon as its Kubernetes API answers and one node takes pods, while others still join.
-type Start struct {
-	// Kubeconfig of an administrator, known when the API may answer.
-	Kubeconfig pulumi.StringOutput
-	// After is the option of what comes first in the cluster, and Await what its creation waits for.
-	After pulumi.ResourceOption
-	Await func(hook.Step) error
-}
-
 // startOf returns when something may be installed.
 func startOf(b *Build, kubeconfig pulumi.StringOutput, fetched, ready pulumi.Resource) Start {
 	// Without a pod network no node takes pods, and what brings one comes after the gate.

@@ -113,3 +113,20 @@ func RefuseRename(_ hook.Step, was, now ClusterName) error {
 	return fmt.Errorf("cluster.name: was %s, is now %s: every machine would be made anew under the new name; "+
 		"write %s again, or make a stack of its own for the new cluster", was.Cluster, now.Cluster, was.Cluster)
 }
+
+// kubernetesState holds what the state remembers of a cluster's Kubernetes: the version that it runs, and
+// settings that a living cluster keeps.
+type kubernetesState struct {
+	Kubernetes string `json:"kubernetes"`
+	Edit       string `json:"edit"`
+	// Contract is the form in which configurations are written; Talos is the version that nodes run.
+	Contract string `json:"contract"`
+	Talos    string `json:"talos"`
+
+	EtcdEncryption string `json:"etcdEncryption"`
+	PodSubnets     string `json:"podSubnets"`
+	ServiceSubnets string `json:"serviceSubnets"`
+	DNSDomain      string `json:"dnsDomain"`
+	CNI            string `json:"cni"`
+	CiliumInstall  string `json:"ciliumInstall"`
+}

@@ -21,23 +21,6 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// kubernetesState holds what the state remembers of a cluster's Kubernetes: the version that it runs, and
-// settings that a living cluster keeps.
-type kubernetesState struct {
-	Kubernetes string `json:"kubernetes"`
-	Edit       string `json:"edit"`
-	// Contract is the form in which configurations are written; Talos is the version that nodes run.
-	Contract string `json:"contract"`
-	Talos    string `json:"talos"`
-
-	EtcdEncryption string `json:"etcdEncryption"`
-	PodSubnets     string `json:"podSubnets"`
-	ServiceSubnets string `json:"serviceSubnets"`
-	DNSDomain      string `json:"dnsDomain"`
-	CNI            string `json:"cni"`
-	CiliumInstall  string `json:"ciliumInstall"`
-}
-
 // registerKubernetes registers the version of Kubernetes that the cluster runs, with the settings that never
 // change. When the version changes the cluster is upgraded component by component, node by node. The
 // configurations depend on it: they name the version too, are applied to all nodes at the same time, and then

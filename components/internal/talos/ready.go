@@ -5,6 +5,7 @@ package talos
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 
 	"github.com/talos-proxmox/talos-proxmox/components/internal/hook"
 	"github.com/talos-proxmox/talos-proxmox/components/internal/stash"
+	"github.com/talos-proxmox/talos-proxmox/internal/cluster"
 	"github.com/talos-proxmox/talos-proxmox/internal/rollout"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
@@ -138,4 +140,13 @@ func howToReach(cfg spec.Config) string {
 
 	return "talosconfig: `pulumi stack output talosconfig --show-secrets`, or set output.talosconfigFile " +
 		"and run `pulumi up` again when there are no outputs yet"
+}
+
+// unseen returns the members that the ready gate has not seen running before.
+func unseen(members []cluster.Member, was readyState) []cluster.Member {
+	return slices.DeleteFunc(slices.Clone(members), func(m cluster.Member) bool {
+		_, ran := was.Nodes[m.Name]
+
+		return ran
+	})
 }

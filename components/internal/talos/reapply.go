@@ -5,7 +5,6 @@ package talos
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/talos-proxmox/talos-proxmox/components/internal/hook"
@@ -45,13 +44,4 @@ func reapplyLostConfigs(s *Session, step hook.Step, members []cluster.Member) (s
 		cancel()
 		<-done
 	}
-}
-
-// unseen returns the members that the ready gate has not seen running before.
-func unseen(members []cluster.Member, was readyState) []cluster.Member {
-	return slices.DeleteFunc(slices.Clone(members), func(m cluster.Member) bool {
-		_, ran := was.Nodes[m.Name]
-
-		return ran
-	})
 }

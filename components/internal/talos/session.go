@@ -184,3 +184,64 @@ func (s *Session) reporting(step hook.Step) func(line string) {
 		step.Report(line)
 	}
 }
+
+// disruption returns what it takes to lead a node of the cluster through the gate.
+func (s *Session) disruption(step hook.Step) (rollout.Disruption, error) {
+	checker, err := s.checker(step)
+
+	return rollout.Disruption{
+		Gate: s.Gate, Checker: checker, Drain: drainOf(s.Config.Lifecycle),
+		ApplyTimeout: time.Duration(*s.Config.Lifecycle.ApplyTimeout),
+	}, err
+}
+
+// checker returns the checks that are made before a node goes down and when it is back.
+func (s *Session) checker(step hook.Step) (rollout.HealthChecker, error) {
+	remote, err := s.APIs.openLiving(s.Ctx.Context(), s.reporting(step))
+	if err != nil {
+		return rollout.HealthChecker{}, err
+	}
+
+	// VMs come before the members that leave, and beside those that join.
+	cluster := s.Cluster
+	cluster.Leaving, cluster.Joining = true, true
+
+	return rollout.HealthChecker{
+		Access: remote, Cluster: cluster, Report: s.reporting(step), Poll: pollOptions(s.Config.Lifecycle, s.Config.Lifecycle.ReadyTimeout),
+		Bootstrapped: s.wasBootstrapped, Force: s.Config.Lifecycle.Force,
+	}, nil
+}
+
+// bootstrapMemory remembers whether a cluster was bootstrapped, by this run or an earlier one.
+type bootstrapMemory struct {
+	mu    sync.Mutex
+	known bool
+	was   bool
+}
+
+// set records that the cluster is bootstrapped by now.
+func (b *bootstrapMemory) set() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.known, b.was = true, true
+}
+
+// wasBootstrapped reports whether the cluster was ever bootstrapped. Hooks that run before the bootstrap is
+// registered cannot ask its Stash, so the engine is asked for the stack's last state. A cluster that was adopted
+// was bootstrapped elsewhere.
+func (s *Session) wasBootstrapped(context.Context) (bool, error) {
+	if s.adopted() {
+		return true, nil
+	}
+	s.bootstrapped.mu.Lock()
+	defer s.bootstrapped.mu.Unlock()
+	if s.bootstrapped.known {
+		return s.bootstrapped.was, nil
+	}
+	was, err := inState(s.Ctx, stashToken, s.Name+bootstrapSuffix)
+	if err == nil {
+		s.bootstrapped.known, s.bootstrapped.was = true, was
+	}
+
+	return was, err
+}

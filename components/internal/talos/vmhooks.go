@@ -5,10 +5,8 @@ package talos
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
@@ -156,55 +154,4 @@ func leaveMoved(s *Session, step hook.Step, m cluster.Member) error {
 	}
 
 	return s.Gate.Leave(s.Ctx.Context(), m, checker.After())
-}
-
-// disruption returns what it takes to lead a node of the cluster through the gate.
-func (s *Session) disruption(step hook.Step) (rollout.Disruption, error) {
-	checker, err := s.checker(step)
-
-	return rollout.Disruption{
-		Gate: s.Gate, Checker: checker, Drain: drainOf(s.Config.Lifecycle),
-		ApplyTimeout: time.Duration(*s.Config.Lifecycle.ApplyTimeout),
-	}, err
-}
-
-// checker returns the checks that are made before a node goes down and when it is back.
-func (s *Session) checker(step hook.Step) (rollout.HealthChecker, error) {
-	remote, err := s.APIs.openLiving(s.Ctx.Context(), s.reporting(step))
-	if err != nil {
-		return rollout.HealthChecker{}, err
-	}
-
-	// VMs come before the members that leave, and beside those that join.
-	cluster := s.Cluster
-	cluster.Leaving, cluster.Joining = true, true
-
-	return rollout.HealthChecker{
-		Access: remote, Cluster: cluster, Report: s.reporting(step), Poll: pollOptions(s.Config.Lifecycle, s.Config.Lifecycle.ReadyTimeout),
-		Bootstrapped: s.wasBootstrapped, Force: s.Config.Lifecycle.Force,
-	}, nil
-}
-
-// failHook closes the gate when a step fails whose node holds a turn, and says what to look at when the step
-// was a configuration that nobody was there to take.
-func failHook(s *Session, what string, m cluster.Member, reboot *rollout.Reboot) (*pulumi.ErrorHook, error) {
-	id := hook.ID("talos", s.Name, what)
-	fail, err := s.Ctx.RegisterErrorHook(id, func(args *pulumi.ErrorHookArgs) (bool, error) {
-		step := hook.Step{Ctx: s.Ctx, URN: args.URN}
-		sayWhereToLook(step, args.Errors, m)
-		reason := errors.New(strings.Join(args.Errors, "; "))
-		if s.Gate.Inside(m) {
-			if d, err := s.disruption(step); err == nil {
-				reboot.Fail(s.Ctx.Context(), d, m, reason)
-			}
-			s.Gate.Fail(m, reason)
-		}
-
-		return false, nil // another try would not do better
-	})
-	if err != nil {
-		return nil, fmt.Errorf("registering hook %q: %w", id, err)
-	}
-
-	return fail, nil
 }

@@ -20,15 +20,6 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// Node holds what the VM of a node is made from. Cluster, node and image are complete: defaults are filled in.
-type Node struct {
-	Cluster spec.Cluster
-	Node    spec.NamedNode
-	Image   spec.Image
-	// BootFile is the image's file on the node's host.
-	BootFile pulumi.StringInput
-}
-
 // VM returns the arguments of the node's VM. Blocks are always written in full: the provider fills omitted
 // ones with devices nobody asked for.
 func VM(node Node, disks vm.VirtualMachineDiskArray, devices HostDevices) *vm.VirtualMachineArgs {
