@@ -29,7 +29,7 @@ type Cluster struct {
 	Nameservers []string `json:"nameservers,omitempty"`
 	// SearchDomains of the nodes.
 	SearchDomains []string `json:"searchDomains,omitempty"`
-	// TimeServers the nodes ask.
+	// TimeServers the nodes ask, or the clocks that the hypervisor gives them: /dev/ptp0, /dev/ptp_kvm.
 	TimeServers []string `json:"timeServers,omitempty"`
 	// ExtraHosts are entries of every node's hosts file: address to names.
 	ExtraHosts map[string][]string `json:"extraHosts,omitempty"`

@@ -4,6 +4,7 @@
 package spec
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"slices"
@@ -128,7 +129,7 @@ func fillDisks(n *NamedNode, datastore string) {
 	setDefault(&n.OSDisk.UnitNumber, 0)
 	setDefault(&n.OSDisk.Datastore, datastore)
 	fillBus(n, n.OSDisk)
-	setDefault(&n.CloudInitDatastore, *n.OSDisk.Datastore)
+	setDefault(&n.CloudInitDatastore, cmp.Or(*n.OSDisk.Datastore, "local-lvm"))
 	if n.EFIDisk != nil {
 		setDefault(&n.EFIDisk.Datastore, *n.OSDisk.Datastore)
 	}

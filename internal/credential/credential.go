@@ -53,7 +53,7 @@ var (
 	// urlUser is what stands before the host of an URL.
 	urlUser = regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*):/{1,3}([^/?#\s@]*)@`)
 	// assignment is a name with its value, as in arguments of the kernel, of programs and of URLs.
-	assignment = regexp.MustCompile(`([A-Za-z_][A-Za-z0-9_.-]*)=([^\s&;,"']+)`)
+	assignment = regexp.MustCompile(`([A-Za-z_][A-Za-z0-9_.-]*)(?:=| = )([^\s&;,"']+)`)
 )
 
 // In returns what kind of credential stands in a text that is written plainly, or "" when none does: in an URL, as the value

@@ -5,6 +5,7 @@ package machineconfig
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/siderolabs/talos/pkg/machinery/cel"
 	"github.com/siderolabs/talos/pkg/machinery/cel/celenv"
@@ -58,7 +59,11 @@ func (r *builder) addNetwork() error {
 	}
 	if servers := r.cfg.Cluster.TimeServers; len(servers) > 0 {
 		doc := network.NewTimeSyncConfigV1Alpha1()
-		doc.TimeNTP = &network.NTPConfig{Servers: servers}
+		if strings.HasPrefix(servers[0], "/dev/") { // a clock that the hypervisor gives its machines
+			doc.TimePTP = &network.PTPConfig{Devices: servers}
+		} else {
+			doc.TimeNTP = &network.NTPConfig{Servers: servers}
+		}
 		r.add(doc)
 	}
 	for _, address := range sortedKeys(r.cfg.Cluster.ExtraHosts) {

@@ -21,6 +21,13 @@ var owned = []struct {
 	field, setting string
 	of             func(c *v1alpha1.Config) any
 }{
+	{"machine.install.disk", "installDisk of the node", func(c *v1alpha1.Config) any {
+		if c.MachineConfig.MachineInstall == nil {
+			return ""
+		}
+
+		return c.MachineConfig.MachineInstall.InstallDisk
+	}},
 	{"cluster.clusterName", "cluster.name", func(c *v1alpha1.Config) any { return c.ClusterConfig.ClusterName }},
 	{"cluster.controlPlane.endpoint", "cluster.endpoint", func(c *v1alpha1.Config) any {
 		if c.ClusterConfig.ControlPlane == nil || c.ClusterConfig.ControlPlane.Endpoint == nil {

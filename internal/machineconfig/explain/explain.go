@@ -21,6 +21,9 @@ const unknownKeys = "unknown keys found during decoding:"
 // typeErrors is how a YAML reader begins a list of values of the wrong type; the machinery has two.
 var typeErrors = regexp.MustCompile(`(?s)^.*(construct|unmarshal) errors:`)
 
+// unregistered matches what the machinery says of a document of a kind that it does not have.
+var unregistered = regexp.MustCompile(`"([A-Za-z0-9]+)" "([a-z0-9./]+)": not registered`)
+
 var (
 	backquoted = regexp.MustCompile("`[^`]*`")
 	quoted     = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
@@ -29,6 +32,9 @@ var (
 // Load tells why a text cannot be read, without quoting values from it.
 func Load(err error) string {
 	text := err.Error()
+	if kind := unregistered.FindStringSubmatch(text); kind != nil {
+		return "there is no document of the kind " + kind[1] + " in " + kind[2] + ": write one that Talos has, or remove it"
+	}
 	if _, fields, ok := strings.Cut(text, unknownKeys); ok {
 		return "unknown fields " + strings.Join(fieldPaths(fields), ", ")
 	}

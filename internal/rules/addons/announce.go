@@ -36,6 +36,7 @@ func (r *rules) asNumber(path string, number int) {
 // peer checks a BGP neighbour: a router that is no machine of the cluster and no other peer.
 func (r *rules) peer(at, name string, b spec.CiliumBGP) {
 	peer := b.Peers[name]
+	r.objectName(at, name)
 	r.asNumber(at+".asn", peer.ASN)
 	at += ".address"
 	a, err := spec.ParseAddr(peer.Address)
@@ -64,6 +65,9 @@ func (r *rules) noPeer(a netip.Addr, b spec.CiliumBGP) string {
 		what = "the cluster's VIP"
 	case len(b.Peers) > 0 && inPools(r.Config.CNI.Cilium.Pools, a):
 		what = "in a pool of LoadBalancer addresses"
+	}
+	if network, edge := r.NoMachine(a); edge {
+		what = "the network's own or broadcast address in " + network.String()
 	}
 	for _, n := range r.Config.Nodes {
 		for _, own := range n.Addresses() {

@@ -109,6 +109,7 @@ func inPools(pools map[string]spec.CiliumPool, a netip.Addr) bool {
 // announcements checks who announces which LoadBalancer addresses.
 func (r *rules) announcements(c spec.Cilium) {
 	if c.L2 != nil {
+		r.Twice("cni.cilium.l2.interfaces", c.L2.Interfaces)
 		for i, expression := range c.L2.Interfaces {
 			if _, err := regexp.Compile(expression); err != nil || expression == "" {
 				r.Addf(check.Index("cni.cilium.l2.interfaces", i),
@@ -142,7 +143,6 @@ func (r *rules) bgp(b *spec.CiliumBGP) {
 	}
 	for _, name := range scope.SortedKeys(b.Peers) {
 		at := check.Key("cni.cilium.bgp.peers", name)
-		r.BlockName(at, name)
 		r.peer(at, name, *b)
 	}
 	r.asNumber("cni.cilium.bgp.localAsn", b.LocalASN)

@@ -132,8 +132,12 @@ func (r *rules) git(g spec.Git) {
 	if g.Path != nil && !isRepositoryPath(*g.Path) {
 		r.Addf("gitops.git.path", "%q is no path in the repository: write it relative to its root", *g.Path)
 	}
-	for name, d := range map[string]*spec.Duration{"interval": g.Interval, "syncInterval": g.SyncInterval, "timeout": g.Timeout} {
-		r.Positive("gitops.git."+name, d)
+	whole := r.Config.GitOps
+	for name, d := range map[string]*spec.Duration{
+		"git.interval": g.Interval, "git.syncInterval": g.SyncInterval, "git.timeout": g.Timeout,
+		"await": whole.Await, "installTimeout": whole.InstallTimeout,
+	} {
+		r.Positive("gitops."+name, d)
 	}
 	r.references(g)
 	r.gitAuth(g)
@@ -192,6 +196,8 @@ func (r *rules) gitAuth(g spec.Git) {
 	overSSH := strings.HasPrefix(spec.Value(g.URL), "ssh://")
 	if g.URL != nil && overSSH != (kind == "ssh") {
 		r.Addf(at+".type", "%s does not go with %q: ssh needs an ssh:// URL, the others https://", kind, *g.URL)
+
+		return // what else is written is for the one or for the other
 	}
 	r.authFields(at, kind, a)
 	r.accounts(a)

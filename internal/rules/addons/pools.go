@@ -22,7 +22,7 @@ func (r *rules) pools(c spec.Cilium) {
 	var before []named
 	for _, name := range scope.SortedKeys(c.Pools) {
 		at := check.Key("cni.cilium.pools", name)
-		r.BlockName(at, name)
+		r.objectName(at, name)
 		r.pool(at, c.Pools[name])
 		addresses, ok := scope.PoolRange(c.Pools[name])
 		if !ok {
@@ -37,6 +37,13 @@ func (r *rules) pools(c spec.Cilium) {
 		if !r.Wrong(at) {
 			r.poolOnWire(at, c, addresses)
 		}
+	}
+}
+
+// objectName checks a name that an object in Kubernetes gets.
+func (r *rules) objectName(at, name string) {
+	if !scope.LabelForm.MatchString(name) {
+		r.Addf(at, "%q is no name that Kubernetes takes: use lower-case letters, digits and dashes", name)
 	}
 }
 

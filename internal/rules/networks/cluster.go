@@ -5,6 +5,7 @@ package networks
 
 import (
 	"net/netip"
+	"regexp"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -27,7 +28,8 @@ func (r *rules) cluster() {
 	}
 	if c.Endpoint != nil {
 		u, ok := scope.WebURL(*c.Endpoint, "https")
-		if !ok || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" || !scope.IsHostname(strings.ToLower(u.Hostname())) {
+		if !ok || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" ||
+			strings.HasSuffix(u.Host, ":") || !scope.IsHostname(strings.ToLower(u.Hostname())) {
 			r.Addf("cluster.endpoint", "%q is not the URL of a Kubernetes API: write https://<host>:6443", *c.Endpoint)
 		}
 	}
@@ -47,7 +49,12 @@ func (r *rules) names(c spec.Cluster) {
 		r.Addf("cluster.dnsDomain", "%q is not a domain such as cluster.local", *c.DNSDomain)
 	}
 	r.Addresses("cluster.nameservers", c.Nameservers)
-	r.Each("cluster.timeServers", c.TimeServers, scope.IsHostname, "is neither a host name nor an IP address")
+	r.Each("cluster.timeServers", c.TimeServers, isTimeSource, "is neither a host name nor an IP address")
+	for i, text := range c.TimeServers {
+		if first := c.TimeServers[0]; clockDevice.MatchString(text) != clockDevice.MatchString(first) {
+			r.Addf(check.Index("cluster.timeServers", i), "%s does not go with %s: Talos asks servers or reads a clock, so keep one kind", text, first)
+		}
+	}
 	r.Each("cluster.searchDomains", c.SearchDomains, scope.DomainForm.MatchString, "is not a domain")
 	r.Each("cluster.certSANs", c.CertSANs, isCertificateName, "is neither a host name nor an IP address")
 	r.Each("cluster.tags", c.Tags, scope.TagForm.MatchString, scope.TagRule)
@@ -67,6 +74,12 @@ func (r *rules) names(c spec.Cluster) {
 		}
 	}
 }
+
+// clockDevice matches a clock that the hypervisor gives its machines, which Talos reads instead of asking a server.
+var clockDevice = regexp.MustCompile(`^/dev/ptp([0-9]+|_kvm)$`)
+
+// isTimeSource reports whether Talos can take the time from there.
+func isTimeSource(text string) bool { return scope.IsHostname(text) || clockDevice.MatchString(text) }
 
 // isCertificateName reports whether a certificate can have the name: of a machine, or of all in a domain.
 func isCertificateName(text string) bool { return scope.IsHostname(strings.TrimPrefix(text, "*.")) }

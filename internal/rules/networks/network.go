@@ -27,7 +27,6 @@ func (r *rules) networks(at string, n spec.NamedNode) {
 	if len(n.Networks) > maxDevices {
 		r.Addf(at+".networks", "%d networks are too many: the most is %d", len(n.Networks), maxDevices)
 	}
-	r.apart(at, n)
 	static := false
 	indexes := map[int]string{}
 	gateways, gateways6 := map[string]string{}, map[string]string{}
@@ -45,6 +44,7 @@ func (r *rules) networks(at string, n spec.NamedNode) {
 		r.onlyGateway(path+".gateway", d.Name, d.Gateway, gateways)
 		r.onlyGateway(path+".gateway6", d.Name, d.Gateway6, gateways6)
 	}
+	r.apart(at, n)
 	if !static && !r.Wrong(at+".networks") {
 		r.Addf(at+".networks", "has no static address, at which the node could be reached: give one network an address")
 	}
@@ -70,7 +70,7 @@ func (r *rules) device(path string, d spec.Network) {
 	}
 	mac, err := net.ParseMAC(*d.MAC)
 	switch {
-	case err != nil || len(mac) != 6 || len(*d.MAC) != 17:
+	case err != nil || len(mac) != 6 || len(*d.MAC) != 17 || !strings.Contains(*d.MAC, ":"):
 		r.Addf(path+".mac",
 			"%q is no MAC address: write six pairs of hexadecimal digits, such as bc:24:11:00:00:01", *d.MAC)
 	case mac[0]&1 == 1:

@@ -78,6 +78,9 @@ func (r *rules) machinesOnly(path string, texts []string) {
 func (r *rules) endpointName(u *url.URL) {
 	const at = "cluster.endpoint"
 	name := strings.ToLower(u.Hostname())
+	if domain := *r.Config.Cluster.DNSDomain; strings.HasSuffix(name, ".svc") || strings.HasSuffix(name, "."+domain) {
+		r.Addf(at, "%s is a name that only pods resolve, when the cluster runs: give a name that every node resolves, or the VIP", name)
+	}
 	if name == "localhost" {
 		r.Addf(at, "%s is each machine itself: give the VIP, a control plane's address or a name that every node resolves", name)
 	}
@@ -111,6 +114,9 @@ func (r *rules) servers() {
 			at := check.Index(path, i)
 			if a.IsLoopback() || a.IsUnspecified() || a.IsMulticast() || a.IsLinkLocalUnicast() {
 				r.Addf(at, "%s is no machine that nodes reach: write the address of a server", a)
+			}
+			if network, edge := r.NoMachine(a); edge {
+				r.Addf(at, "%s is the network's own or broadcast address in %s: write the address of a server", a, network)
 			}
 			for what, networks := range map[string][]string{"pods": c.PodSubnets, "services": c.ServiceSubnets} {
 				for _, p := range scope.Prefixes(networks) {

@@ -43,6 +43,8 @@ func (r *rules) endpoint() {
 	}
 	if other := r.whoHas(a); other != "" {
 		r.Addf(at, "%s is %s, which runs no API server: give the VIP, or a control plane's address", a, other)
+	} else if network, edge := r.NoMachine(a); edge {
+		r.Addf(at, "%s is the network's own or broadcast address in %s: give the VIP, or a control plane's address", a, network)
 	} else if a.IsLoopback() || a.IsUnspecified() || a.IsMulticast() || a.IsLinkLocalUnicast() {
 		r.Addf(at, "%s is not an address that every node reaches: give the VIP, a control plane's address or a load balancer's", a)
 	}
@@ -126,7 +128,7 @@ func (r *rules) apart(at string, n spec.NamedNode) {
 	for _, d := range n.Devices() {
 		for _, p := range d.Prefixes() {
 			for _, b := range before {
-				if b.name != d.Name && b.prefix.Overlaps(p.Masked()) {
+				if b.name != d.Name && b.prefix.Overlaps(p.Masked()) && !r.Wrong(check.Key(at+".networks", b.name)) {
 					r.Addf(check.Key(at+".networks", d.Name)+addressField(p.Addr()),
 						"%s is in the network of %s too, %s: a node has one card in a network", p, b.name, b.prefix)
 				}

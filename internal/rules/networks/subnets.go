@@ -5,9 +5,11 @@ package networks
 
 import (
 	"net/netip"
+	"slices"
 	"strconv"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/internal/rules/scope"
 )
 
 // Bits of one node's share of the pods' networks.
@@ -111,12 +113,39 @@ func (r *rules) roomForPods(path string, p netip.Prefix) {
 	}
 }
 
+// alone records an address of one node whose network is that of pods or services, while another node is in a network apart from them,
+// and reports whether it is such a one.
+func (r *rules) alone(at string, network netip.Prefix, clusters []netip.Prefix) bool {
+	of := slices.IndexFunc(clusters, network.Overlaps)
+	if of < 0 || network.Bits() < clusters[of].Bits() {
+		return false
+	}
+	for _, n := range r.Config.Nodes {
+		for _, d := range n.Devices() {
+			for _, p := range d.Prefixes() {
+				if elements := check.Elements(at); p.Masked() == network && n.Name != elements[1] {
+					return false
+				}
+			}
+		}
+	}
+	if len(r.Config.Nodes) < 2 {
+		return false
+	}
+	r.Addf(at, "is in %s, a network of pods or services: choose an address of the nodes' network", clusters[of])
+
+	return true
+}
+
 // nodeNetworks checks the networks that nodes are in against pods and services.
 func (r *rules) nodeNetworks(pods, services []netip.Prefix) {
 	for _, n := range r.Config.Nodes {
 		for _, d := range n.Devices() {
 			for _, p := range d.Prefixes() {
 				network := p.Masked()
+				if r.alone(check.Key(scope.NodePath(n)+".networks", d.Name)+addressField(p.Addr()), network, slices.Concat(pods, services)) {
+					continue
+				}
 				for i, pod := range pods {
 					if pod.Overlaps(network) && !r.Wrong(check.Index("cluster.podSubnets", i)) {
 						r.Addf(check.Index("cluster.podSubnets", i),

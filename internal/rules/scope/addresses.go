@@ -47,6 +47,7 @@ func (s *Scope) Outside() []Known {
 	for i, text := range s.Config.Cluster.TimeServers {
 		add(text, "the time server of "+check.Index("cluster.timeServers", i))
 	}
+
 	return all
 }
 
@@ -131,6 +132,18 @@ func (s *Scope) NodeNetworks() []netip.Prefix {
 	}
 
 	return all
+}
+
+// NoMachine returns the nodes' network in which an address is the network's own or its broadcast address, and reports whether there
+// is one.
+func (s *Scope) NoMachine(a netip.Addr) (netip.Prefix, bool) {
+	for _, p := range s.NodeNetworks() {
+		if a.Is4() && p.Bits() < 31 && (a == p.Addr() || a == LastOf(p)) {
+			return p, true
+		}
+	}
+
+	return netip.Prefix{}, false
 }
 
 // Family returns the IP family's name.

@@ -194,9 +194,14 @@ func (r *rules) etcdFlags() {
 		return fallback
 	}
 	beat, election := number("heartbeat-interval", 100), number("election-timeout", 1000)
-	const at = "kubernetes.etcd.extraArgs.election-timeout"
+	at := "kubernetes.etcd.extraArgs.election-timeout"
+	if _, given := flags["election-timeout"]; !given {
+		at = "kubernetes.etcd.extraArgs.heartbeat-interval"
+	}
 	switch {
 	case r.Wrong(at):
+	case election < 5*beat && strings.HasSuffix(at, "interval"):
+		r.Addf(at, "%d ms is more than a fifth of election-timeout, %d ms, with which etcd does not start: write %d or less", beat, election, election/5)
 	case election < 5*beat:
 		r.Addf(at, "%d ms is less than five times heartbeat-interval, %d ms, with which etcd does not start: write %d or more",
 			election, beat, 5*beat)

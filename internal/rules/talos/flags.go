@@ -104,6 +104,9 @@ func FlagProblem(program, flag, value string) string {
 	if message := unknownFlag(program, flag); message != "" {
 		return message
 	}
+	if message := flagValue(program, flag, value); message != "" {
+		return message
+	}
 
-	return flagValue(program, flag, value)
+	return flagChoice(flag, value)
 }

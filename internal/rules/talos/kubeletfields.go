@@ -65,6 +65,7 @@ func (r *rules) kubeletValues(path string, fields map[string]any) {
 
 			continue
 		}
+		r.kubeletReads(at, name, fields[name])
 		if choices, has := fieldChoices[name]; has && !slices.Contains(choices, fmt.Sprint(fields[name])) {
 			r.Addf(at, "%s", scope.NotOneOf(fmt.Sprint(fields[name]), choices))
 		}
@@ -126,6 +127,7 @@ func (r *rules) kubeletRelations(path string, fields map[string]any) {
 		r.Addf(path+".imageGCLowThresholdPercent",
 			"%d is not below imageGCHighThresholdPercent, %d, with which the kubelet does not start: lower it", low, high)
 	}
+	r.kubeletPairs(path, fields, number)
 	if pods := number("maxPods", 110); pods < 0 {
 		r.Addf(path+".maxPods", "%d is below 0: write how many pods a node may run", pods)
 	}

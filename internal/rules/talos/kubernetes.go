@@ -86,6 +86,9 @@ func (r *rules) kubelet(k spec.Kubelet) {
 		if !path.IsAbs(destination) || path.Clean(destination) != destination {
 			r.Addf(at, "%q is no path on a node: write it from / on", destination)
 		}
+		if slices.Contains(kubeletMounts, destination) {
+			r.Addf(at, "is a path that Talos gives the kubelet itself: choose another, or one below it")
+		}
 		r.options(at, k.ExtraMounts[destination])
 	}
 	r.Addresses("kubernetes.kubelet.clusterDns", k.ClusterDNS)
@@ -99,6 +102,12 @@ func (r *rules) kubelet(k spec.Kubelet) {
 // inAny reports whether an address is in one of the networks.
 func inAny(a netip.Addr, networks []netip.Prefix) bool {
 	return slices.ContainsFunc(networks, func(p netip.Prefix) bool { return p.Contains(a) })
+}
+
+// kubeletMounts are what Talos mounts into the kubelet's container.
+var kubeletMounts = []string{
+	"/dev", "/sys", "/proc", "/run", "/var/run", "/etc/kubernetes", "/etc/cni", "/etc/os-release", "/lib/modules", "/usr/libexec/kubernetes",
+	"/var/lib/containerd", "/var/lib/kubelet", "/var/log/containers", "/var/log/pods",
 }
 
 // selected checks a list of networks that may be excluded with an exclamation mark in front, and

@@ -55,6 +55,11 @@ func (r *rules) auditFields(at string, text spec.Text) {
 		r.onlyFields(here, object, "level", "users", "userGroups", "verbs", "resources", "namespaces", "nonResourceURLs",
 			"omitStages", "omitManagedFields")
 		r.stages(check.Join(here, "omitStages"), object["omitStages"])
+		resources, _ := object["resources"].([]any)
+		for j, resource := range resources {
+			fields, _ := resource.(map[string]any)
+			r.onlyFields(check.Index(here+".resources", j), fields, "group", "resources", "resourceNames")
+		}
 	}
 }
 

@@ -15,10 +15,15 @@ import (
 // bootOrder holds the order against the devices that the machine has, and against what Talos bears: it
 // halts where it is installed and runs from the ISO, and a new machine has nothing else to boot from.
 func (r *rules) bootOrder(at string, n spec.NamedNode) {
-	if len(n.BootOrder) == 0 {
+	if n.BootOrder == nil {
 		return
 	}
 	at += ".bootOrder"
+	if len(n.BootOrder) == 0 {
+		r.Addf(at, "is empty: name the devices that the machine boots from, or remove it")
+
+		return
+	}
 	disk := n.OSDisk.Interface()
 	devices := []string{disk}
 	for _, d := range n.DataDisks() {
@@ -41,7 +46,9 @@ func (r *rules) bootOrder(at string, n spec.NamedNode) {
 	osDisk, cd := slices.Index(n.BootOrder, disk), slices.Index(n.BootOrder, spec.CDInterface)
 	switch {
 	case osDisk < 0:
-		r.Addf(at, "lacks %s, on which Talos is installed: add it", disk)
+		if !r.Wrong(at) { // else it may be one that is misspelt
+			r.Addf(at, "lacks %s, on which Talos is installed: add it", disk)
+		}
 	case fromISO && cd < 0:
 		r.Addf(at, "lacks %s, from which a new machine boots the ISO: add it behind %s", spec.CDInterface, disk)
 	case fromISO && cd < osDisk:

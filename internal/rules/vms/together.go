@@ -240,9 +240,10 @@ func have(nodes []spec.NamedNode) string {
 
 // arguments refuses kernel arguments that settings stand for.
 func (r *rules) arguments(at string, img spec.Image) {
+	const configured = "the program brings the configuration itself"
 	said := map[string]string{
-		"talos.platform": "image.platform says it", "talos.config": "the program brings the configuration itself",
-		"talos.hostname": "hostname says it",
+		"talos.platform": "image.platform says it", "talos.hostname": "hostname says it",
+		"talos.config": configured, "talos.config.inline": configured, "talos.config.early": configured,
 	}
 	for i, argument := range img.KernelArgs {
 		name, _, _ := strings.Cut(argument, "=")
