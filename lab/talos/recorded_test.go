@@ -42,6 +42,7 @@ func (b *bench) unfinished() (*cluster, *vm) {
 	v.on()
 	b.apply(v, c.config(machine.TypeControlPlane, "n1", func(cfg *v1alpha1.Config) {
 		cfg.MachineConfig.MachineNetwork, cfg.MachineConfig.MachineInstall.InstallImage = nil, installer+schematicA+":"+recorded.TalosVersion
+		cfg.MachineConfig.MachineTime = &v1alpha1.TimeConfig{TimeDisabled: &[]bool{true}[0]} // no recorded node reached a server
 	}))
 	b.eventually("the container runtime is up", func() error {
 		s, err := safe.StateGetByID[*runtime.MachineStatus](b.ctx, c.client(v).COSI, runtime.MachineStatusID)

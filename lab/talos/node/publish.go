@@ -60,6 +60,7 @@ func (n *Node) PublishState() {
 	}
 	for _, md := range []resource.Metadata{
 		*cluster.NewMember(cluster.NamespaceName, "").Metadata(),
+		*secrets.NewCertSAN(secrets.NamespaceName, "").Metadata(),
 		*etcd.NewMember(etcd.NamespaceName, "").Metadata(),
 		*block.NewVolumeStatus(runtime.NamespaceName, "").Metadata(),
 		*block.NewSystemDisk(runtime.NamespaceName, "").Metadata(),
@@ -149,7 +150,7 @@ func (n *Node) machineResources() []resource.Resource {
 					root.TypedSpec().IssuingCA = ca
 				}
 			}
-			out = append(out, root)
+			out = append(append(out, root), n.apiSANs()...)
 		}
 	}
 
@@ -299,6 +300,7 @@ func (n *Node) clusterResources() []resource.Resource {
 	for _, peer := range n.Nodes.peers(n) {
 		m := cluster.NewMember(cluster.NamespaceName, peer.Hostname())
 		s := m.TypedSpec()
+		s.NodeID = peer.Disk.Read().NodeID
 		s.Hostname, s.OperatingSystem = peer.Hostname(), "Talos ("+peer.Image.Talos+")"
 		s.MachineType = machine.TypeWorker
 		if machineconfig.IsControlPlane(peer.Config()) {

@@ -9,11 +9,13 @@ import (
 	"net/netip"
 
 	"github.com/cosi-project/runtime/pkg/resource"
+	"github.com/siderolabs/talos/pkg/machinery/constants"
 	"github.com/siderolabs/talos/pkg/machinery/nethelpers"
 	"github.com/siderolabs/talos/pkg/machinery/resources/etcd"
 	"github.com/siderolabs/talos/pkg/machinery/resources/k8s"
 	"github.com/siderolabs/talos/pkg/machinery/resources/network"
 	"github.com/siderolabs/talos/pkg/machinery/resources/runtime"
+	"github.com/siderolabs/talos/pkg/machinery/resources/secrets"
 
 	"github.com/talos-proxmox/talos-proxmox/lab/talos/controlplane"
 	"github.com/talos-proxmox/talos-proxmox/lab/talos/machineconfig"
@@ -41,7 +43,7 @@ func (n *Node) controlPlaneResources() []resource.Resource {
 	manager.TypedSpec().Enabled, manager.TypedSpec().Image = true, cfg.K8sControllerManagerConfig().Image()
 	scheduler := k8s.NewSchedulerConfig(k8s.SchedulerConfigID)
 	scheduler.TypedSpec().Enabled, scheduler.TypedSpec().Image = true, cfg.K8sSchedulerConfig().Image()
-	out = append(out, api, manager, scheduler)
+	out = append(out, api, manager, scheduler, n.kubernetesSANs())
 	manifests, err := controlplane.BootstrapObjects(cfg)
 	if err != nil {
 		n.Console("rendering the bootstrap manifests", "error", err)
@@ -93,6 +95,51 @@ func machineStage(stage string) runtime.MachineStage {
 	return runtime.MachineStageUnknown
 }
 
+// apiSANs returns the names in the certificates of the Talos API, of now and of maintenance mode.
+func (n *Node) apiSANs() []resource.Resource {
+	sec := n.Config().Machine().Security()
+	api := secrets.NewCertSAN(secrets.NamespaceName, secrets.CertSANAPIID)
+	api.TypedSpec().Append(sec.CertSANs()...)
+	api.TypedSpec().AppendDNSNames(n.Hostname())
+	api.TypedSpec().FQDN = n.Hostname()
+	maintenance := secrets.NewCertSAN(secrets.NamespaceName, secrets.CertSANMaintenanceID)
+	maintenance.TypedSpec().AppendIPs(netip.MustParseAddr("127.0.0.1"), netip.IPv6Loopback())
+	maintenance.TypedSpec().AppendDNSNames(n.Hostname())
+	maintenance.TypedSpec().FQDN = constants.MaintenanceServiceCommonName
+	for _, p := range n.Book.Addresses() {
+		api.TypedSpec().AppendIPs(p.Addr())
+		maintenance.TypedSpec().AppendIPs(p.Addr())
+	}
+	api.TypedSpec().Sort()
+	maintenance.TypedSpec().Sort()
+	if !n.appliedThisBoot() { // a boot from the disk never was in maintenance mode
+		return []resource.Resource{api}
+	}
+
+	return []resource.Resource{api, maintenance}
+}
+
+// kubernetesSANs returns the names in the certificate of the API server.
+func (n *Node) kubernetesSANs() resource.Resource {
+	cfg := n.Config()
+	sans := secrets.NewCertSAN(secrets.NamespaceName, secrets.CertSANKubernetesID)
+	s := sans.TypedSpec()
+	s.Append(machineconfig.Endpoint(cfg).Hostname(), n.Hostname())
+	s.Append(cfg.K8sAPIServerConfig().CertSANs()...)
+	s.AppendDNSNames("kubernetes", "kubernetes.default", "kubernetes.default.svc",
+		"kubernetes.default.svc."+cfg.K8sNetworkConfig().DNSDomain(), "localhost")
+	for _, services := range cfg.K8sNetworkConfig().ServiceCIDRs() {
+		s.AppendIPs(services.Addr().Next())
+	}
+	for _, p := range n.Book.Addresses() {
+		s.AppendIPs(p.Addr())
+	}
+	s.AppendIPs(netip.MustParseAddr("127.0.0.1"))
+	s.Sort()
+
+	return sans
+}
+
 // addressResources returns the links and the addresses on them: the node's own are all on its first card.
 func (n *Node) addressResources() []resource.Resource {
 	loopback := network.NewLinkStatus(network.NamespaceName, "lo")
@@ -106,6 +153,9 @@ func (n *Node) addressResources() []resource.Resource {
 		loopback,
 		address("lo", 1, netip.MustParsePrefix("127.0.0.1/8"), nethelpers.ScopeHost),
 		address("lo", 1, netip.MustParsePrefix("::1/128"), nethelpers.ScopeHost),
+	}
+	if cfg := n.Config(); cfg != nil && cfg.NetworkHostDNSConfig() != nil && cfg.NetworkHostDNSConfig().ForwardKubeDNSToHost() {
+		out = append(out, address("lo", 1, netip.MustParsePrefix(constants.HostDNSAddress+"/32"), nethelpers.ScopeHost))
 	}
 	for i, l := range n.links {
 		index := uint32(i + 2) // a VM has 32 cards at most

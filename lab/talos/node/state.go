@@ -93,7 +93,7 @@ func descriptions() map[resource.Namespace]string {
 	}
 }
 
-// owners returns the controller that publishes each kind of resource; a configuration has none.
+// owners returns the controller that publishes each kind of resource, or one of a kind by its ID; a configuration has none.
 func owners() map[resource.Type]string {
 	return map[resource.Type]string{
 		block.DiskType: "block.DisksController", block.SystemDiskType: "block.SystemDiskController",
@@ -110,14 +110,19 @@ func owners() map[resource.Type]string {
 		runtime.MachineStatusType:    "runtime.MachineStatusController",
 		runtime.PlatformMetadataType: "network.PlatformConfigApplyController",
 		runtime.SecurityStateType:    "runtime.SecurityStateController", runtime.VersionType: "runtime.VersionController",
-		secrets.OSRootType: "secrets.RootOSController",
-		time.StatusType:    "time.SyncController", v1alpha1.ServiceType: "v1alpha1.ServiceController",
+		secrets.OSRootType: "secrets.RootOSController", secrets.CertSANType + "/" + secrets.CertSANAPIID: "secrets.APICertSANsController",
+		secrets.CertSANType + "/" + secrets.CertSANKubernetesID:  "secrets.KubernetesCertSANsController",
+		secrets.CertSANType + "/" + secrets.CertSANMaintenanceID: "secrets.MaintenanceCertSANsController",
+		time.StatusType: "time.SyncController", v1alpha1.ServiceType: "v1alpha1.ServiceController",
 	}
 }
 
 // put creates or replaces a resource, and leaves an equal one alone so that no watch is woken.
 func put(ctx context.Context, st state.State, r resource.Resource) error {
 	owner := owners()[r.Metadata().Type()]
+	if one, ok := owners()[r.Metadata().Type()+"/"+r.Metadata().ID()]; ok {
+		owner = one
+	}
 	old, err := st.Get(ctx, r.Metadata())
 	if state.IsNotFoundError(err) {
 		return st.Create(ctx, r, state.WithCreateOwner(owner)) // in memory, names the resource itself
