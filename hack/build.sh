@@ -10,6 +10,9 @@ mkdir -p "$(dirname "$out")"
 out=$(cd "$(dirname "$out")" && pwd)/$(basename "$out")
 cd "$dir"
 
+# The compiler collects its garbage less often: a tenth less time for some more memory, and the same result.
+export GOGC=${GOGC:-800} GOMEMLIMIT=${GOMEMLIMIT:-2GiB}
+
 # One line that is written over on a terminal; elsewhere a line every so often.
 shown=0
 show() {

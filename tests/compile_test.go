@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -95,4 +96,37 @@ func compiled(t *testing.T, of string) (packages int, modules map[string]int) {
 			modules[p.Module.Path] += int(info.Size())
 		}
 	}
+}
+
+// TestToolsShareWhatTheyCompile holds that the lab, its Kubernetes and the program have one version of each module that
+// packages of several are from: Go then compiles these once for all of them, a quarter of what a first `make` compiles.
+func TestToolsShareWhatTheyCompile(t *testing.T) {
+	t.Parallel()
+	type use struct{ by, version string }
+	uses := map[string][]use{}
+	for by, dir := range map[string]string{"the program": "..", "lab": "../lab/cmd/lab", "lab-kubernetes": "../tools/kubernetes"} {
+		cmd := exec.CommandContext(t.Context(), "go", "list", "-deps",
+			"-f", `{{with .Module}}{{if not .Main}}{{.Path}} {{if .Replace}}{{.Replace.Version}}{{else}}{{.Version}}{{end}}{{end}}{{end}}`, ".")
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOOS=linux", "GOARCH=amd64", "CGO_ENABLED=0")
+		out, err := cmd.Output()
+		require.NoError(t, err, by)
+		seen := map[string]bool{}
+		for line := range strings.Lines(string(out)) {
+			module, version, found := strings.Cut(strings.TrimSpace(line), " ")
+			if found && !seen[module] {
+				seen[module] = true
+				uses[module] = append(uses[module], use{by, version})
+			}
+		}
+	}
+	shared := 0
+	for module, all := range uses {
+		if len(all) > 1 {
+			shared++
+		}
+		for _, u := range all[1:] {
+			assert.Equalf(t, all[0].version, u.version, "%s of %s and of %s", module, all[0].by, u.by)
+		}
+	}
+	assert.Greater(t, shared, 100)
 }

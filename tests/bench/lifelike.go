@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -33,12 +34,61 @@ func printLifelike(ctx context.Context, root string, nodes int, speed string) er
 	if err != nil {
 		return err
 	}
-	needed := chain(events)
+	factor, err := strconv.ParseFloat(speed, 64)
+	if err != nil {
+		return err
+	}
+	needed := necessary(events, factor)
 	fmt.Printf("%d nodes at -speed %s: %s, of which %s are necessary: %.2f\n", nodes, speed,
 		took.Wall.Round(time.Second), needed.Round(time.Second), took.Wall.Seconds()/needed.Seconds())
 	fmt.Print(way(events, began, began.Add(took.Wall)))
 
 	return nil
+}
+
+// What happens on a node between the operations of the trace, in the lab's time.
+const (
+	restart  = 5 * time.Second  // after the installation
+	services = 15 * time.Second // lifelikeSteps
+	etcd     = 4 * time.Second  // until it takes the bootstrap
+	join     = 20 * time.Second // a member more: etcd starts, is promoted, and the static pods start
+)
+
+// necessary returns the longest chain of steps each of which needs the one before it: the image's download, what a node
+// goes through until it serves, the start of Kubernetes on the first control plane, and the join of another one.
+func necessary(events []event, speed float64) time.Duration {
+	took := func(e event) time.Duration { return e.End.Sub(e.Start) }
+	scaled := func(d time.Duration) time.Duration { return time.Duration(float64(d) / speed) }
+	var download, start time.Duration
+	first, members := "", map[string]bool{}
+	nodes := map[string]time.Duration{}
+	for _, e := range events {
+		vm := cmp.Or(e.Attrs["vm"], e.Object[strings.LastIndex(e.Object, "/")+1:])
+		switch e.Op {
+		case "pve.download":
+			download = max(download, took(e))
+		case "kubernetes.start":
+			start = took(e)
+		case "talos.bootstrap":
+			first = vm
+		case "etcd.join":
+			members[vm] = true
+		case "pve.qmcreate", "pve.qmstart", "talos.boot", "talos.install":
+			nodes[vm] += took(e)
+		}
+	}
+	serves := func(vm string) time.Duration { return download + nodes[vm] + scaled(restart+services) }
+	api := serves(first) + scaled(etcd) + start
+	longest := api
+	for vm := range nodes {
+		if members[vm] {
+			longest = max(longest, max(api, serves(vm))+scaled(join))
+		} else {
+			longest = max(longest, serves(vm))
+		}
+	}
+
+	return longest
 }
 
 // way returns the steps of the first control plane and of the cluster one after the other, and the time between them.

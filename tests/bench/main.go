@@ -113,6 +113,9 @@ func eachSize(sizes []int, measure func(nodes int) error) error {
 // numbers reads the numbers of nodes.
 func numbers(text string) ([]int, error) {
 	var sizes []int
+	if text == "" { // what was measured earlier is printed
+		return nil, nil
+	}
 	for part := range strings.SplitSeq(text, ",") {
 		nodes, err := strconv.Atoi(part)
 		if err != nil || nodes < 1 {

@@ -51,6 +51,22 @@ func TestWay(t *testing.T) {
 	assert.NotContains(t, said, "8.0 s", "of another node")
 }
 
+func TestNecessary(t *testing.T) {
+	t.Parallel()
+
+	at := func(second int) time.Time { return time.Unix(int64(second), 0) }
+	events := []event{
+		{Op: "pve.download", Object: "download/x", Start: at(1), End: at(61)},
+		{Op: "pve.qmcreate", Object: "qmcreate/1", Start: at(61), End: at(81)},
+		{Op: "pve.qmcreate", Object: "qmcreate/2", Start: at(61), End: at(71)},
+		{Op: "talos.bootstrap", Object: "node/a", Start: at(9), End: at(9), Attrs: map[string]string{"vm": "1"}},
+		{Op: "kubernetes.start", Object: "cluster/c", Start: at(100), End: at(110)},
+	}
+	assert.Equal(t, (60+20+20+4+10)*time.Second, necessary(events, 1))
+	events = append(events, event{Op: "etcd.join", Object: "node/b", Attrs: map[string]string{"vm": "2"}, Start: at(110), End: at(111)})
+	assert.Equal(t, (60+20+20+4+10+20)*time.Second, necessary(events, 1), "the second control plane joins when the first one serves")
+}
+
 func TestCount(t *testing.T) {
 	t.Parallel()
 
