@@ -35,7 +35,8 @@ func measureFleet(ctx context.Context, root string, clusters int) error {
 	}
 	for i := 1; i <= clusters; i++ {
 		name := fmt.Sprintf("edge-%03d", i)
-		text := strings.NewReplacer("edge-01", name, "701", fmt.Sprint(700+i), "10.70.0.1/", fmt.Sprintf("10.70.0.%d/", i)).Replace(string(template))
+		edit := strings.NewReplacer("edge-01", name, "701", fmt.Sprint(700+i), "10.70.0.1/", fmt.Sprintf("10.70.0.%d/", i))
+		text := edit.Replace(string(template))
 		if err := os.WriteFile(filepath.Join(files, name+".yaml"), []byte(text), 0o600); err != nil {
 			return err
 		}

@@ -51,7 +51,8 @@ func parse(args []string) (choice, error) {
 	flags.IntVar(&c.writesUpTo, "writes-up-to", 303,
 		"the largest cluster whose state Pulumi writes at every step; that of larger ones it writes once, at the end")
 	flags.StringVar(&c.speed, "speed", "60", "how much faster than life the lab's waits are")
-	flags.BoolVar(&c.lifelike, "lifelike", false, "only the makespan of an up with the times that steps take on real machines, at -speed 1 for one")
+	flags.BoolVar(&c.lifelike, "lifelike", false,
+		"only the makespan of an up with the times that steps take on real machines, as they are at -speed 1")
 	flags.IntVar(&c.fleet, "fleet", 0, "only the cost of so many clusters of one node, four at a time")
 	flags.StringVar(&c.rows, "rows", "", "file that keeps what was measured, and has what was measured earlier")
 	flags.StringVar(&c.svg, "svg", "", "file to draw the table into")

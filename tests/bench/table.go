@@ -40,12 +40,17 @@ func columns() []column {
 		{name: "second up, s", value: seconds(func(r row) time.Duration { return r.Second.Wall }), format: "%.1f", upOnly: true},
 		{name: "no-op up, s", value: seconds(func(r row) time.Duration { return r.NoOp.Wall }), format: "%.1f", upOnly: true},
 		{name: "state, KB", value: func(r row) float64 { return float64(r.State) / 1000 }, format: "%.0f", growth: true, upOnly: true},
-		{name: "provider calls a node", value: func(r row) float64 { return float64(r.Provider) / float64(r.Nodes) }, format: "%.1f", upOnly: true},
-		{name: "operations a node", value: func(r row) float64 { return float64(r.Calls) / float64(r.Nodes) }, format: "%.1f", upOnly: true},
+		{name: "provider calls a node", value: perNode(func(r row) int { return r.Provider }), format: "%.1f", upOnly: true},
+		{name: "operations a node", value: perNode(func(r row) int { return r.Calls }), format: "%.1f", upOnly: true},
 		{name: "lab, MiB", value: func(r row) float64 { return r.Lab }, format: "%.0f", growth: true, upOnly: true},
 		{name: "in life, s", value: seconds(func(r row) time.Duration { return r.Lifelike.Took }), format: "%.0f", upOnly: true},
 		{name: "at least, s", value: seconds(func(r row) time.Duration { return r.Lifelike.Allowed }), format: "%.0f", upOnly: true},
 	}
+}
+
+// perNode returns what a figure is for each node.
+func perNode(of func(row) int) func(row) float64 {
+	return func(r row) float64 { return float64(of(r)) / float64(r.Nodes) }
 }
 
 // table returns the figures, and between two rows the exponent with which a figure grows: 1 is in step with the nodes.
