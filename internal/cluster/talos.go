@@ -114,6 +114,9 @@ type Access interface {
 	Talos(ctx context.Context) (Talos, error)
 	// Kubernetes returns the cluster's Kubernetes API.
 	Kubernetes(ctx context.Context) (kubernetes.Interface, error)
+	// Redial has later calls to a node, and to the Kubernetes API, open connections of their own: a firewall lets
+	// those go on that are open.
+	Redial(address string)
 }
 
 // Is reports whether the etcd member runs on that node.

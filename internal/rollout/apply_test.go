@@ -183,7 +183,19 @@ func TestApplyTriesWhatNeedsNoReboot(t *testing.T) {
 	err := a.Before(t.Context(), around(rollout.NewGate(1), l), d.Members[0], []byte("wrong gateway"))
 	require.ErrorContains(t, err, "node node-1 (10.0.0.1): it does not stay healthy with its new configuration: "+
 		`cluster "test" is not healthy: check "the Talos API answers on every node" fails on node node-1 (10.0.0.1): connection refused`)
-	require.ErrorContains(t, err, "it takes the configuration back within 3m0s by itself")
+	require.ErrorContains(t, err, "it takes the configuration back within 2s by itself", "twice as long as it is looked at")
+}
+
+// A firewall lets what is open go on: a node is looked at over a new connection.
+func TestApplyTriesOverANewConnection(t *testing.T) {
+	t.Parallel()
+
+	d := clustertest.Describe(3, 0)
+	c := clustertest.Healthy(d)
+	c.Nodes[clustertest.Address(1)].OnTry = func(n *clustertest.Node) { n.Firewall = true }
+	var a rollout.Apply
+	err := a.Before(t.Context(), around(rollout.NewGate(1), looking(c, d)), d.Members[0], []byte("firewall"))
+	require.ErrorContains(t, err, `check "the Talos API answers on every node" fails on node node-1 (10.0.0.1): connection refused`)
 }
 
 func TestApplyRepairsWithoutATrial(t *testing.T) {

@@ -22,10 +22,8 @@ import (
 )
 
 const (
-	// trialTimeout is when a node takes a configuration back that was only tried. It is longer than the checks
-	// take, and the time until the provider applies the configuration for good.
-	trialTimeout = 3 * time.Minute
-	// trialLimit bounds the wait for that, restarts of the control plane's pods included.
+	// trialLimit bounds the wait until a node is healthy with what it tries, restarts of the control plane's pods
+	// included.
 	trialLimit = 90 * time.Second
 	// restartLimit bounds the wait until the kubelet restarts the control plane's pods with the configuration: it
 	// looks for other ones every 20 seconds.
@@ -73,12 +71,15 @@ func (t trial) run(ctx context.Context, api cluster.Talos, configuration []byte)
 	}
 	calling, cancel := context.WithTimeout(ctx, t.checker.Poll.Call)
 	defer cancel()
-	if err := api.Try(calling, t.member.Address, configuration, trialTimeout); err != nil {
+	// The node goes back later than the checks take, and the time until the provider applies the configuration for good.
+	back := 2 * t.limit()
+	if err := api.Try(calling, t.member.Address, configuration, back); err != nil {
 		return err
 	}
+	t.checker.Access.Redial(t.member.Address)
 	if err := t.settle(ctx, before); err != nil {
 		return fmt.Errorf("it does not stay healthy with its new configuration: %w\n  it takes the configuration back within %s "+
-			"by itself, and no other node was changed: correct the edit and run `pulumi up` again", err, trialTimeout)
+			"by itself, and no other node was changed: correct the edit and run `pulumi up` again", err, back)
 	}
 	t.gate.noteTried(t.member)
 
@@ -107,10 +108,13 @@ func (t trial) effects(ctx context.Context, api cluster.Talos, configuration []b
 	return needed, restarts
 }
 
+// limit returns how long the node has to be healthy with what it tries.
+func (t trial) limit() time.Duration { return min(trialLimit, t.checker.Poll.Timeout) }
+
 // settle waits until the node was healthy without a break. With the hashes that its pods had before, it waits until one
 // of them is another, too.
 func (t trial) settle(ctx context.Context, before map[string]string) error {
-	limit := min(trialLimit, t.checker.Poll.Timeout)
+	limit := t.limit()
 	waiting, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	settle := t.checker.Poll.Interval

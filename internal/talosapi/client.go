@@ -60,6 +60,19 @@ func (c *Client) Close() error {
 	return errors.Join(errs...)
 }
 
+// redialGrace is how long calls go on over a connection that is used no more.
+const redialGrace = time.Minute
+
+// Redial has later calls to a node open a connection of their own. Calls that are under way end over the old one.
+func (c *Client) Redial(address string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if node, ok := c.nodes[address]; ok {
+		delete(c.nodes, address)
+		time.AfterFunc(redialGrace, func() { _ = node.Close() })
+	}
+}
+
 // node returns the connection to one node.
 func (c *Client) node(ctx context.Context, address string) (*client.Client, error) {
 	c.mu.Lock()

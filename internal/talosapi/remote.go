@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
@@ -102,6 +103,19 @@ func (r *Remote) Objects(ctx context.Context) (dynamic.Interface, meta.Resettabl
 	return r.objects, r.mapper, nil
 }
 
+// Redial has later calls to a node, and to the Kubernetes API, open connections of their own.
+func (r *Remote) Redial(address string) {
+	r.client.Redial(address)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.config == nil {
+		return
+	}
+	if transport, err := rest.TransportFor(r.config); err == nil { // the one that its clients share
+		utilnet.CloseIdleConnectionsFor(transport)
+	}
+}
+
 // restConfig returns the Kubernetes credentials that the first answering control plane issues. The caller
 // holds the lock.
 func (r *Remote) restConfig(ctx context.Context) (*rest.Config, error) {
@@ -167,6 +181,9 @@ func (t watchTransport) RoundTrip(request *http.Request) (*http.Response, error)
 
 	return response, err
 }
+
+// WrappedRoundTripper implements [utilnet.RoundTripperWrapper].
+func (t watchTransport) WrappedRoundTripper() http.RoundTripper { return t.next }
 
 // Metrics returns the metrics of the API server behind the cluster's endpoint, in Prometheus's text format.
 func (r *Remote) Metrics(ctx context.Context) ([]byte, error) {

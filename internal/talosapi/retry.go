@@ -57,6 +57,9 @@ func (t retryTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 }
 
+// WrappedRoundTripper implements k8s.io/apimachinery/pkg/util/net.RoundTripperWrapper.
+func (t retryTransport) WrappedRoundTripper() http.RoundTripper { return t.next }
+
 // unavailable reports whether an answer means that the API is away for a moment.
 func unavailable(res *http.Response, err error) bool {
 	if err != nil {

@@ -6,6 +6,7 @@ package talos_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -86,6 +87,43 @@ func TestARefusalKeepsWhatIsBeingTried(t *testing.T) {
 	assert.ErrorContains(t, err, "this config change can't be applied in immediate mode\ndiff:")
 	require.NoError(t, b.clock.Sleep(b.ctx, 400*time.Second))
 	assert.Equal(t, "a", zone(config.ActiveID), "what was tried for a while stays")
+}
+
+// TestAFirewallLetsInWhatItsRulesSay tries a firewall that knows no port of the Talos API: who is connected stays, nobody
+// else gets in, and the node takes it back.
+func TestAFirewallLetsInWhatItsRulesSay(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	c := b.cluster()
+	v := c.up(1)[0]
+	connected := c.client(v)
+	config := c.config(machine.TypeControlPlane, "cp-1", func(*v1alpha1.Config) {})
+	closed := append(slices.Clone(config), []byte(`---
+apiVersion: v1alpha1
+kind: NetworkDefaultActionConfig
+ingress: block
+---
+apiVersion: v1alpha1
+kind: NetworkRuleConfig
+name: kubernetes
+portSelector: {ports: [6443], protocol: tcp}
+ingress: [{subnet: 0.0.0.0/0}]
+`)...)
+	_, err := connected.ApplyConfiguration(b.ctx, &machineapi.ApplyConfigurationRequest{
+		Data: closed, Mode: machineapi.ApplyConfigurationRequest_TRY, TryModeTimeout: durationpb.New(2 * time.Second),
+	})
+	require.NoError(t, err)
+	_, err = connected.Version(b.ctx)
+	require.NoError(t, err, "the connection is older than the firewall")
+	calling, cancel := context.WithTimeout(b.ctx, time.Second)
+	defer cancel()
+	_, err = c.client(v).Version(calling)
+	require.Error(t, err)
+	b.eventually("the node takes it back", func() error {
+		_, err := c.client(v).Version(b.ctx)
+
+		return err
+	})
 }
 
 func TestBootstrapTwice(t *testing.T) {

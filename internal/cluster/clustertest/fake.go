@@ -51,6 +51,8 @@ type Node struct {
 	// Tried are the configurations that the node tried, and OnTry is what it does with one.
 	Tried []string
 	OnTry func(n *Node)
+	// Firewall lets nobody in who does not have a connection.
+	Firewall bool
 	// upgrade is what the node does when asked; by default it boots what the image's name says.
 	OnUpgrade func(n *Node, image string) error
 }
@@ -87,6 +89,15 @@ func (c *Fake) Talos(context.Context) (cluster.Talos, error) { return c, nil }
 
 func (c *Fake) Kubernetes(context.Context) (kubernetes.Interface, error) {
 	return c.API, c.AccessError
+}
+
+// Redial implements [cluster.Access].
+func (c *Fake) Redial(address string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if n := c.Nodes[address]; n != nil && n.Firewall {
+		n.Unreachable = true
+	}
 }
 
 // ask calls f with a node that answers.

@@ -78,6 +78,7 @@ func (n *Node) applyNetwork() {
 	n.mu.Unlock()
 
 	all := append(slices.Clone(addrs), nodenet.PlatformAddresses(n.VM, n.Image.Platform)...)
+	n.Book.Filter(nodenet.LetsIn(n.Config()))
 	n.Book.Set(append(all, held...))
 	var up []string
 	for _, p := range n.Book.Addresses() {

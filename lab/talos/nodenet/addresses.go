@@ -29,6 +29,7 @@ type AddressBook struct {
 	conflict map[netip.Addr]error
 	ports    map[int]func(net.Listener)
 	open     map[string]net.Listener
+	lets     func(port int) bool // in; nil: all
 }
 
 func NewAddressBook(n *guest.Net, owner string) *AddressBook {
@@ -88,9 +89,27 @@ func (b *AddressBook) bringUp() {
 	}
 }
 
+// Filter has the node's firewall let connections in to the ports for which lets holds. Those that are open stay, as
+// Talos's firewall accepts what is established.
+func (b *AddressBook) Filter(lets func(port int) bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+
+	b.lets = lets
+	for addr := range b.up {
+		for port := range b.ports {
+			if lets(port) {
+				b.openListener(addr, port)
+			} else {
+				b.closeListener(HostPort(addr, port))
+			}
+		}
+	}
+}
+
 func (b *AddressBook) openListener(addr netip.Addr, port int) {
 	at := HostPort(addr, port)
-	if b.open[at] != nil {
+	if b.open[at] != nil || b.lets != nil && !b.lets(port) {
 		return
 	}
 	if l, err := b.net.Listen(at); err == nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/siderolabs/talos/pkg/machinery/cel/celenv"
 	"github.com/siderolabs/talos/pkg/machinery/config"
 	cfgtypes "github.com/siderolabs/talos/pkg/machinery/config/config"
+	"github.com/siderolabs/talos/pkg/machinery/nethelpers"
 
 	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
 	"github.com/talos-proxmox/talos-proxmox/lab/talos/machineconfig"
@@ -97,6 +98,23 @@ func ConfigAddresses(cfg config.Provider, links []Link) (addrs []netip.Prefix, v
 	}
 
 	return addrs, vips
+}
+
+// LetsIn returns which TCP ports the configuration's firewall lets connections in to. A caller's address is none of the
+// site's, so that a rule for a port lets everybody in.
+func LetsIn(cfg config.Provider) func(port int) bool {
+	rules := cfg.NetworkRules()
+	if rules == nil || rules.DefaultAction() == nethelpers.DefaultActionAccept {
+		return func(int) bool { return true }
+	}
+
+	return func(port int) bool {
+		return slices.ContainsFunc(rules.Rules(), func(r cfgtypes.NetworkRule) bool {
+			return r.Protocol() == nethelpers.ProtocolTCP && slices.ContainsFunc(r.PortRanges(), func(p [2]uint16) bool {
+				return port >= int(p[0]) && port <= int(p[1])
+			})
+		})
+	}
 }
 
 // looksPhysical tells a card's name from that of a bond, bridge or VLAN, which the configuration
