@@ -195,7 +195,8 @@ func TestNodeTakesHooksAndOrder(t *testing.T) {
 	}))
 
 	vm := r.Register("ctrl-00-vm")
-	assert.Equal(t, []string{"gate-enter"}, vm.GetHooks().GetBeforeUpdate())
+	assert.Equal(t, []string{"node::ctrl-00::added-disks", "node::ctrl-00::started", "gate-enter"}, vm.GetHooks().GetBeforeUpdate(),
+		"a VM that the provider would fail at takes no turn")
 	assert.Len(t, vm.GetDependencies(), 2)
 	assert.Nil(t, r.Register("ctrl-00").GetHooks(), "the hooks are the VM's, not the component's")
 }

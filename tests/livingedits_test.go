@@ -4,6 +4,7 @@
 package tests_test
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"os/exec"
@@ -92,6 +93,34 @@ holderIdentity: "stack talos-proxmox/small on elsewhere, process 1 (other/abc)",
 	c.isSettled()
 	none := s.try("kubectl", "--kubeconfig", c.kubeconfig, "-n", "kube-system", "get", "lease", "talos-proxmox")
 	assert.Contains(t, none.all(), "NotFound", "it is given back")
+}
+
+// TestTwoRunsAtOnce breaks the backend's lock of a run that is taking nodes down, as a colleague does with `pulumi cancel`,
+// and starts another one beside it: that one is refused, the first goes on, and never are two nodes down.
+func TestTwoRunsAtOnce(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	c := s.up("small", s.small())
+	edited := s.small("memory: 2048", "memory: 3072")
+
+	started := time.Now()
+	first := s.command("pulumi", "up", "--stack", "small", "--config-file", edited, "--yes", "--skip-preview", "--non-interactive")
+	first.Dir = s.project
+	var said bytes.Buffer
+	first.Stdout, first.Stderr = &said, &said
+	require.NoError(t, first.Start())
+	require.Eventually(t, func() bool {
+		return s.try("kubectl", "--kubeconfig", c.kubeconfig, "-n", "kube-system", "get", "lease", "talos-proxmox").code == 0
+	}, 2*time.Minute, 300*time.Millisecond, "the first run is in the gate")
+	s.must("pulumi", "cancel", "--stack", "small", "--yes")
+	c.refuses(edited, "another run is changing this cluster: stack talos-proxmox/small on ")
+
+	require.NoError(t, first.Wait(), said.String())
+	assert.Empty(t, s.trace(started).gateProblems(1))
+	assert.Len(t, s.trace(started).of("pve.qmreboot"), 3, "each node rebooted once")
+	c.edit(edited)
+	c.hasNodes("cp-1", "cp-2", "cp-3")
+	c.isSettled()
 }
 
 // TestGitOpsSurvivesARefresh stops the cluster and refreshes: what is in Kubernetes stays in the state. A refresh of the

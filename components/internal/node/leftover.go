@@ -61,6 +61,11 @@ func (a Args) hooks(ctx *pulumi.Context) (*pulumi.ResourceHookBinding, error) {
 		return nil, err
 	}
 	hooks.BeforeCreate = append([]*pulumi.ResourceHook{clearAway}, hooks.BeforeCreate...)
+	byHand, err := a.byHandHooks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	hooks.BeforeUpdate = append(byHand, hooks.BeforeUpdate...)
 
 	return &hooks, nil
 }

@@ -4,6 +4,8 @@
 package vmargs
 
 import (
+	"slices"
+
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 )
 
@@ -37,6 +39,27 @@ func WasOff(outputs resource.PropertyMap) bool {
 	started := withoutMarks(outputs["started"])
 
 	return started.IsBool() && !started.BoolValue()
+}
+
+// EditStarts reports whether the provider starts a VM that was off when its state was read last.
+func EditStarts(outputs, now resource.PropertyMap) bool {
+	started := withoutMarks(now["started"])
+
+	return WasOff(outputs) && started.IsBool() && started.BoolValue()
+}
+
+// MissingDisks returns the slots of the disks that a VM has and its inputs do not name, in order.
+func MissingDisks(outputs, now resource.PropertyMap) []string {
+	wanted := disksBySlot(now)
+	var missing []string
+	for slot := range disksBySlot(outputs) {
+		if _, named := wanted[slot]; !named {
+			missing = append(missing, slot)
+		}
+	}
+	slices.Sort(missing)
+
+	return missing
 }
 
 // rebootingProperties returns the properties that the provider reboots a VM for, whatever changes in them.
