@@ -4,13 +4,14 @@
 package components
 
 import (
-	"slices"
-
+	"context"
 	"fmt"
+	"slices"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	"github.com/talos-proxmox/talos-proxmox/components/internal/controller"
+	"github.com/talos-proxmox/talos-proxmox/components/internal/node"
 	"github.com/talos-proxmox/talos-proxmox/components/internal/stash"
 	"github.com/talos-proxmox/talos-proxmox/components/internal/talos"
 	"github.com/talos-proxmox/talos-proxmox/internal/gitops"
@@ -29,6 +30,10 @@ type clusterBuild struct {
 	// providers are those for Proxmox VE and Talos; factories are the same by the factory of an image.
 	providers pulumi.ResourceOption
 	factories map[string]pulumi.ResourceOption
+	// proxmox is how hooks reach Proxmox VE.
+	proxmox node.API
+	// record remembers the VMs of the nodes.
+	record *node.Record
 }
 
 // register registers everything, in order.
@@ -39,13 +44,18 @@ func (b *clusterBuild) register(given *pulumi.ResourceOptions, checked *talos.Ch
 	if err := b.registerProviders(); err != nil {
 		return err
 	}
-	images, err := b.registerImages()
-	if err != nil {
-		return err
-	}
 	clusterName := *b.cfg.Cluster.Name
 	secrets, err := NewTalosSecrets(b.ctx, clusterName, &TalosSecretsArgs{Config: b.cfg},
 		b.child(b.providers, pulumi.DependsOn([]pulumi.Resource{b.named}))...)
+	if err != nil {
+		return err
+	}
+	b.proxmox = proxmoxAPI(b.cfg.Proxmox, b.args.ProxmoxAPIToken, b.args.ProxmoxPassword)
+	secrets.session.Proxmox = b.proxmox
+	if b.record, err = secrets.rememberMachines(); err != nil {
+		return err
+	}
+	images, err := b.registerImages()
 	if err != nil {
 		return err
 	}
@@ -157,7 +167,8 @@ func (b *clusterBuild) registerImages() (map[string]*TalosImage, error) {
 		made, err := NewTalosImage(b.ctx, clusterName+"-"+variant, &TalosImageArgs{
 			ClusterName: clusterName, Variant: variant, TalosVersion: *b.cfg.Talos.Version, Image: img,
 			Targets: ImageTargets(b.cfg, variant), Directory: b.args.directory(),
-		}, b.child(b.factories[b.factoryOf(variant)], pulumi.DependsOn([]pulumi.Resource{b.named}))...)
+			refuseUsed: b.refuseUsed,
+		}, b.child(b.factories[b.factoryOf(variant)], pulumi.DependsOn([]pulumi.Resource{b.named, b.record.Resource}))...)
 		if err != nil {
 			return nil, err
 		}
@@ -167,13 +178,21 @@ func (b *clusterBuild) registerImages() (map[string]*TalosImage, error) {
 	return images, nil
 }
 
+// refuseUsed refuses to take over a boot file that VMs of others use. VMs that an earlier run knew, or that were adopted, are
+// the stack's own.
+func (b *clusterBuild) refuseUsed(ctx context.Context, volume string, target ImageTarget) error {
+	var own []spec.NamedNode
+	for _, n := range b.cfg.Nodes {
+		if *b.cfg.Cluster.Adopted || !b.record.IsNew(n.Name) {
+			own = append(own, n)
+		}
+	}
+
+	return b.proxmox.RefuseUsed(ctx, volume, target.Host, target.Hosts, own)
+}
+
 // registerNodes registers a VM for each node.
 func (b *clusterBuild) registerNodes(images map[string]*TalosImage, secrets *TalosSecrets) error {
-	record, err := secrets.rememberMachines()
-	if err != nil {
-		return err
-	}
-	secrets.session.Proxmox = proxmoxAPI(b.cfg.Proxmox, b.args.ProxmoxAPIToken, b.args.ProxmoxPassword)
 	for _, n := range b.cfg.Nodes {
 		file, err := images[variantOf(n)].FileID(*n.Host)
 		if err != nil {
@@ -186,7 +205,7 @@ func (b *clusterBuild) registerNodes(images map[string]*TalosImage, secrets *Tal
 		made, err := NewProxmoxNode(b.ctx, *b.cfg.Cluster.Name+"-"+n.Name, &ProxmoxNodeArgs{
 			Cluster: b.cfg.Cluster, Node: n, Image: b.cfg.Image(n), ImageFileID: file,
 			Proxmox: b.cfg.Proxmox, ProxmoxAPIToken: b.args.ProxmoxAPIToken, ProxmoxPassword: b.args.ProxmoxPassword,
-			Lifecycle: b.cfg.Lifecycle, record: record, serves: secrets.session.Serves,
+			Lifecycle: b.cfg.Lifecycle, record: b.record, serves: secrets.session.Serves,
 			// Not on the component: which of its children the SDK finds then depends on how far their registration is.
 		}, b.child(b.providers, pulumi.DependsOn([]pulumi.Resource{secrets.secrets.Resource}), pulumi.ResourceHooks(hooks))...)
 		if err != nil {

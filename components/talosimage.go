@@ -4,6 +4,7 @@
 package components
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -57,6 +58,9 @@ type TalosImageArgs struct {
 	Targets []ImageTarget
 	// Directory is what Image.SchematicFile is relative to; the working directory when empty.
 	Directory string
+
+	// refuseUsed refuses to take over a file that others use; nil where Proxmox VE is not asked.
+	refuseUsed func(ctx context.Context, volume string, target ImageTarget) error
 }
 
 // TalosImage registers one image variant at one Talos version: its schematic, registered with the factory,
@@ -209,8 +213,12 @@ func (i *TalosImage) download(
 		args.ChecksumAlgorithm, args.Checksum = pulumi.String(algorithm), pulumi.String(value)
 	}
 
+	unused, err := a.unusedHook(ctx, name, fileName, target)
+	if err != nil {
+		return err
+	}
 	file, err := download.NewFile(ctx, strings.Join([]string{name, target.Host, target.Datastore, fileName}, "-"), args,
-		pulumi.Parent(i), pulumi.DependsOn(after),
+		pulumi.Parent(i), pulumi.DependsOn(after), pulumi.ResourceHooks(unused),
 		// Another way to the same content is no reason to download it again.
 		pulumi.IgnoreChanges([]string{"url", "checksum", "checksumAlgorithm"}))
 	if err != nil {
@@ -221,6 +229,26 @@ func (i *TalosImage) download(
 	}
 
 	return nil
+}
+
+// unusedHook returns the hook that looks for VMs of others before a file is downloaded over the one that they boot from.
+func (a TalosImageArgs) unusedHook(ctx *pulumi.Context, name, fileName string, target ImageTarget) (*pulumi.ResourceHookBinding, error) {
+	if a.refuseUsed == nil {
+		return nil, nil
+	}
+	what := "used/" + target.Host + "/" + target.Datastore
+	unused, err := hook.Register(ctx, hook.ID(TalosImageType, name, what), func(hook.Step, *pulumi.ResourceHookArgs) error {
+		if err := a.refuseUsed(ctx.Context(), target.Datastore+":iso/"+fileName, target); err != nil {
+			return fmt.Errorf("downloading image %q to host %q: %w", name, target.Host, err)
+		}
+
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+
+	return &pulumi.ResourceHookBinding{BeforeCreate: []*pulumi.ResourceHook{unused}}, nil
 }
 
 func (a TalosImageArgs) validate() *check.List {

@@ -60,6 +60,10 @@ func (s *site) adopts() {
 	assert.NotZero(t, stranger.code)
 	assert.Contains(t, stranger.all(), `nodes.cp-4.vmId: VM 303 is named "cp-3", not "cp-4": give the node's own VM, or rename that VM`)
 
+	firmware := s.try(tpx, "adopt", "small", "--config-file", adopted("osDisk: {size: 10}", "osDisk: {size: 10}\n      bios: ovmf"))
+	assert.NotZero(t, firmware.code)
+	assert.Contains(t, firmware.all(), "nodes.cp-1.efiDisk: VM 301 has no EFI disk, not the EFI disk 4m raw: write what is there")
+
 	file := adopted()
 	taken := s.must(tpx, "adopt", "small", "--config-file", file)
 	require.Equal(t, "VM 301 of cp-1 is adopted\nVM 302 of cp-2 is adopted\nVM 303 of cp-3 is adopted\n", taken.stdout)

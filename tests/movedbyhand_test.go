@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestAVMThatMovedByHandStays migrates a control plane's VM by hand where the stack moves none (migrate: false). The
-// provider would replace it: delete it with its disk, and make another on the host of the stack file.
+// TestAVMThatMovedByHandStays migrates a control plane's VM by hand where the stack moves none (migrate: false), and gives
+// another one a TPM. The provider would replace both: delete them with their disks, and make others as the stack file says.
 func TestAVMThatMovedByHandStays(t *testing.T) {
 	t.Parallel()
 	aVMThatMovedByHandStays(t, newSite(t))
@@ -55,6 +55,7 @@ func aVMThatMovedByHandStays(t *testing.T, s *site) {
 		return ""
 	}
 	require.Eventually(t, func() bool { return host() == "pve2" }, time.Minute, 200*time.Millisecond)
+	s.byHand(http.MethodPut, "/nodes/pve1/qemu/303/config", url.Values{"tpmstate0": {"local-lvm:1,version=v1.2"}})
 	s.must("pulumi", "up", "--refresh", "--stack", "small", "--config-file", file, "--yes", "--skip-preview", "--non-interactive")
 	assert.Equal(t, "pve2", host())
 	assert.Empty(t, s.trace(started).of("pve.qmdestroy"))

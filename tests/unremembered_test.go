@@ -53,3 +53,20 @@ func TestALivingVMThatTheStateForgotIsBroughtBack(t *testing.T) {
 	assert.Equal(t, before, s.status())
 	c.isSettled()
 }
+
+// TestALostStateTakesNoImageAway loses the state of a running cluster. The next up refuses to own the file that the VM boots
+// from, so that a destroy after it leaves the file, and the VM starts again.
+func TestALostStateTakesNoImageAway(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	c := s.up("small", s.small(alone()...))
+	s.must("pulumi", "stack", "rm", "small", "--force", "--yes", "--preserve-config")
+	s.create("small")
+
+	c.refuses(c.file, "VM 301 (cp-1) on host pve1 has local:iso/small-default-", "this stack's state does not know that file",
+		"Take the VMs over with cluster.adopted and `tpx adopt`")
+	s.must("pulumi", "destroy", "--stack", "small", "--yes", "--skip-preview", "--non-interactive")
+	s.power(301, "stop", "stopped")
+	s.power(301, "start", "running")
+	assert.Len(t, s.status().VMs, 1)
+}

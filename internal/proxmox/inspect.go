@@ -8,6 +8,7 @@ import (
 	"context"
 	"maps"
 	"net/http"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -22,6 +23,9 @@ type Machine struct {
 	Disks []string
 	// CDs are the files in its CD drives, by slot; that of cloud-init is none of them.
 	CDs map[string]string
+	// EFIDisk describes where its UEFI variables are kept ("4m raw", "2m qcow2 with keys"), and TPM is the version of
+	// its TPM; empty without.
+	EFIDisk, TPM string
 }
 
 // diskSlot and cardSlot are settings that are a disk or a CD drive, and a network card.
@@ -49,6 +53,10 @@ func (c *Client) Inspect(ctx context.Context, id int) (*Machine, error) {
 		text, _ := config[key].(string)
 		file, options, _ := strings.Cut(text, ",")
 		switch {
+		case key == "efidisk0":
+			m.EFIDisk = efiDiskOf(file, optionsOf(options))
+		case key == "tpmstate0":
+			m.TPM = cmp.Or(optionsOf(options)["version"], "v1.2")
 		case cardSlot.MatchString(key):
 			m.MACs = append(m.MACs, strings.ToUpper(macForm.FindString(text)))
 		case !diskSlot.MatchString(key):
@@ -60,6 +68,35 @@ func (c *Client) Inspect(ctx context.Context, id int) (*Machine, error) {
 	}
 
 	return m, nil
+}
+
+// optionsOf reads "efitype=4m,size=4M".
+func optionsOf(text string) map[string]string {
+	found := map[string]string{}
+	for option := range strings.SplitSeq(text, ",") {
+		key, value, _ := strings.Cut(option, "=")
+		found[key] = value
+	}
+
+	return found
+}
+
+// efiDiskOf describes a disk of UEFI variables. Its format is that of the file; a block device has none and is raw.
+func efiDiskOf(file string, options map[string]string) string {
+	_, volume, _ := strings.Cut(file, ":")
+	format := cmp.Or(strings.TrimPrefix(path.Ext(volume), "."), "raw")
+
+	return EFIDisk(cmp.Or(options["efitype"], "2m"), cmp.Or(options["format"], format), options["pre-enrolled-keys"] == "1")
+}
+
+// EFIDisk describes a disk of UEFI variables as [Machine] does.
+func EFIDisk(kind, format string, keys bool) string {
+	text := kind + " " + format
+	if keys {
+		text += " with keys"
+	}
+
+	return text
 }
 
 // bySlot sorts net2 before net10.

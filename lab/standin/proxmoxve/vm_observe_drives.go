@@ -38,7 +38,27 @@ func observeDrives(config vmConfig, base, out bridge.Tree) {
 	if order := optionOf(config["boot"], "order"); order != "" && base.Has("bootOrders") {
 		out["bootOrders"] = strings.Split(order, ";")
 	}
+	observeFirmware(config, base, out)
 	observeInitialization(config, base, out)
+}
+
+// observeFirmware reads what the provider makes a new VM for. It reads an EFI disk where the state has one, and a TPM that
+// the state does not have only when it is another than its default.
+func observeFirmware(config vmConfig, base, out bridge.Tree) {
+	if text, ok := config["efidisk0"]; ok && base.Has("efiDisk") {
+		store, _, _ := strings.Cut(volumeOf(text), ":")
+		out["efiDisk"] = over(base.Sub("efiDisk"), bridge.Tree{
+			"datastoreId": store, "type": or(optionOf(text, "efitype"), "2m"),
+			"preEnrolledKeys": optionOf(text, "pre-enrolled-keys") == "1",
+		})
+	}
+	if text, ok := config["tpmstate0"]; ok {
+		store, _, _ := strings.Cut(volumeOf(text), ":")
+		read := bridge.Tree{"datastoreId": store, "version": or(optionOf(text, "version"), "v1.2")}
+		if base.Has("tpmState") || store != "local-lvm" || read.Str("version") != "v2.0" {
+			out["tpmState"] = over(base.Sub("tpmState"), read)
+		}
+	}
 }
 
 func observeDisk(was bridge.Tree, iface, text string) bridge.Tree {

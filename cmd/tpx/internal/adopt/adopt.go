@@ -16,6 +16,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/talos-proxmox/talos-proxmox/cmd/tpx/internal/pulumi"
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
@@ -66,6 +67,9 @@ func Run(ctx context.Context, project pulumi.Project, cli pulumi.CLI, out io.Wri
 	if err := e.with(access).importAll(ctx, plan, found); err != nil {
 		return err
 	}
+	if err := e.refuseReplacements(ctx, found); err != nil {
+		return err
+	}
 	for _, m := range found {
 		fmt.Fprintf(out, "VM %d of %s is adopted\n", m.id(), m.name())
 	}
@@ -89,6 +93,29 @@ func (e engine) importAll(ctx context.Context, p plan, found []planned) error {
 		refresh = append(refresh, "--target", m.urn)
 	}
 	_, err := e.cli.Run(ctx, "refresh", refresh...)
+
+	return err
+}
+
+// refuseReplacements fails, and takes the VMs out of the state again, when an up would replace or delete one of them.
+func (e engine) refuseReplacements(ctx context.Context, found []planned) error {
+	text, err := e.cli.Run(ctx, "preview", "--json")
+	if err != nil {
+		return fmt.Errorf("previewing what was adopted: %w", err)
+	}
+	replaced, err := readReplaced(text)
+	if err != nil || len(replaced) == 0 {
+		return err
+	}
+	forget := []string{"delete"}
+	for _, m := range found {
+		forget = append(forget, m.urn)
+	}
+	err = fmt.Errorf("up would replace or delete VMs that were adopted: %s\n  nothing is adopted; `pulumi preview --diff` after the next "+
+		"`tpx adopt` would show why: write the stack file as the VMs are", strings.Join(replaced, ", "))
+	if _, failed := e.cli.Run(ctx, "state", append(forget, "--yes", "--force")...); failed != nil {
+		err = errors.Join(err, fmt.Errorf("taking them out of the state again: %w", failed))
+	}
 
 	return err
 }

@@ -127,6 +127,7 @@ func (m *planned) compare(is proxmox.Machine, problems *check.List) {
 		problems.Addf(check.Join(at, "disks"), "VM %d has the disks [%s], not [%s]: write what is there",
 			m.id(), strings.Join(is.Disks, " "), strings.Join(slots, " "))
 	}
+	m.compareFirmware(is, at, problems)
 	if cd, ok := m.inputs["cdrom"].(map[string]any); ok && cd["fileId"] == unknown {
 		slot, _ := cd["interface"].(string)
 		cd["fileId"] = is.CDs[slot]
@@ -134,6 +135,60 @@ func (m *planned) compare(is proxmox.Machine, problems *check.List) {
 	if path := findUnknown("", m.inputs); path != "" {
 		problems.Addf(at, "%s of VM %d is known only once up has run: such a node cannot be adopted", path, m.id())
 	}
+}
+
+// compareFirmware records the differences in what the provider makes a new VM for. They would stay as they are, and the
+// stack file would not say what is there.
+func (m *planned) compareFirmware(is proxmox.Machine, at string, problems *check.List) {
+	efi := ""
+	if disk, ok := m.inputs["efiDisk"].(map[string]any); ok {
+		kind, _ := disk["type"].(string)
+		format, _ := disk["fileFormat"].(string)
+		keys, _ := disk["preEnrolledKeys"].(bool)
+		efi = proxmox.EFIDisk(kind, format, keys)
+	}
+	if is.EFIDisk != efi {
+		problems.Addf(check.Join(at, "efiDisk"), "VM %d has %s, not %s: write what is there (bios, efiDisk.type, efiDisk.format, "+
+			"efiDisk.preEnrolledKeys), since another one needs a new VM", m.id(), orNone(is.EFIDisk, "EFI disk"), orNone(efi, "EFI disk"))
+	}
+	version := ""
+	if tpm, ok := m.inputs["tpmState"].(map[string]any); ok {
+		version, _ = tpm["version"].(string)
+	}
+	if is.TPM != version {
+		problems.Addf(check.Join(at, "tpm"), "VM %d has %s, not %s: write what is there, since another one needs a new VM",
+			m.id(), orNone(is.TPM, "TPM"), orNone(version, "TPM"))
+	}
+}
+
+// orNone names a thing with what describes it, or that there is none.
+func orNone(what, thing string) string {
+	if what == "" {
+		return "no " + thing
+	}
+
+	return "the " + thing + " " + what
+}
+
+// readReplaced returns the VMs that a preview would replace or delete, by URN.
+func readReplaced(text []byte) ([]string, error) {
+	var preview struct {
+		Steps []struct {
+			Op  string `json:"op"`
+			URN string `json:"urn"`
+		} `json:"steps"`
+	}
+	if err := json.Unmarshal(text, &preview); err != nil {
+		return nil, fmt.Errorf("reading the preview: %w", err)
+	}
+	replaced := map[string]bool{}
+	for _, step := range preview.Steps {
+		if strings.Contains(step.URN, machineType+"::") && (strings.Contains(step.Op, "replace") || strings.Contains(step.Op, "delete")) {
+			replaced[step.URN] = true
+		}
+	}
+
+	return slices.Sorted(maps.Keys(replaced)), nil
 }
 
 // findUnknown returns the path of the first value that only an up knows.

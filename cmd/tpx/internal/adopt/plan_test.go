@@ -31,6 +31,7 @@ func preview(kind string) string {
 			"type": "proxmoxve:VM/virtualMachine:VirtualMachine", "parent": "urn:pulumi:p::t::n::blue-cp-1",
 			"inputs": {"name": "cp-1", "nodeName": "pve1", "vmId": 301, "__defaults": [],
 				"networkDevices": [{"macAddress": "aa:bb:cc:00:00:01"}],
+				"efiDisk": {"type": "4m", "fileFormat": "raw", "preEnrolledKeys": false},
 				"disks": [{"interface": "scsi0", "speed": {"read": 0}}, {"interface": "scsi1", "speed": {"read": 9}}],
 				"cdrom": {"interface": "ide0", "fileId": "` + unknown + `"}}}}]}`
 }
@@ -38,8 +39,19 @@ func preview(kind string) string {
 func theMachine() proxmox.Machine {
 	return proxmox.Machine{
 		Name: "cp-1", Host: "pve1", MACs: []string{"AA:BB:CC:00:00:01"}, Disks: []string{"scsi0", "scsi1"},
-		CDs: map[string]string{"ide0": "local:iso/talos.iso"},
+		CDs: map[string]string{"ide0": "local:iso/talos.iso"}, EFIDisk: "4m raw",
 	}
+}
+
+func TestAPreviewThatReplacesIsSeen(t *testing.T) {
+	t.Parallel()
+	text := `{"steps": [{"op": "update", "urn": "urn:pulumi:p::t::n$` + machineType + `::a-vm"},
+		{"op": "delete-replaced", "urn": "urn:pulumi:p::t::n$` + machineType + `::b-vm"},
+		{"op": "create-replacement", "urn": "urn:pulumi:p::t::n$` + machineType + `::b-vm"},
+		{"op": "delete", "urn": "urn:pulumi:p::t::x::other"}]}`
+	replaced, err := readReplaced([]byte(text))
+	require.NoError(t, err)
+	assert.Equal(t, []string{"urn:pulumi:p::t::n$" + machineType + "::b-vm"}, replaced)
 }
 
 func TestOnlyTheStacksOwnMachinesAreAdopted(t *testing.T) {
@@ -56,6 +68,10 @@ func TestOnlyTheStacksOwnMachinesAreAdopted(t *testing.T) {
 			"nodes.cp-1.networks: VM 301 has the MAC addresses [AA:BB:CC:00:00:02], not [AA:BB:CC:00:00:01]: write each as its network's mac"},
 		"another disk": {func(m *proxmox.Machine) { m.Disks = []string{"scsi0"} },
 			"nodes.cp-1.disks: VM 301 has the disks [scsi0], not [scsi0 scsi1]: write what is there"},
+		"other UEFI variables": {func(m *proxmox.Machine) { m.EFIDisk = "4m raw with keys" },
+			"nodes.cp-1.efiDisk: VM 301 has the EFI disk 4m raw with keys, not the EFI disk 4m raw: write what is there"},
+		"no UEFI": {func(m *proxmox.Machine) { m.EFIDisk = "" }, "nodes.cp-1.efiDisk: VM 301 has no EFI disk, not the EFI disk 4m raw"},
+		"a TPM":   {func(m *proxmox.Machine) { m.TPM = "v2.0" }, "nodes.cp-1.tpm: VM 301 has the TPM v2.0, not no TPM: write what is there"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -112,10 +128,12 @@ func TestTheStateGetsWhatTheStackSays(t *testing.T) {
 			"id": "301", "parent": "ProxmoxNode-blue-cp-1", "provider": "provider",
 			"inputs": {"name": "cp-1", "nodeName": "pve1", "vmId": 301, "__defaults": [],
 				"networkDevices": [{"macAddress": "aa:bb:cc:00:00:01"}],
+				"efiDisk": {"type": "4m", "fileFormat": "raw", "preEnrolledKeys": false},
 				"disks": [{"interface": "scsi0"}, {"interface": "scsi1", "speed": {"read": 9}}],
 				"cdrom": {"interface": "ide0", "fileId": "local:iso/talos.iso"}},
 			"outputs": {"name": "cp-1", "nodeName": "pve1", "vmId": 301,
 				"networkDevices": [{"macAddress": "aa:bb:cc:00:00:01"}],
+				"efiDisk": {"type": "4m", "fileFormat": "raw", "preEnrolledKeys": false},
 				"disks": [{"interface": "scsi0"}, {"interface": "scsi1", "speed": {"read": 9}}],
 				"cdrom": {"interface": "ide0", "fileId": "local:iso/talos.iso"}}}]}`, string(text))
 
