@@ -42,8 +42,25 @@ type Cluster struct {
 	Tags []string `json:"tags,omitempty"`
 	// SecretsBundle adopts an existing cluster's secrets, in the form of `talosctl gen secrets`.
 	SecretsBundle *Secret `json:"secretsBundle,omitempty"`
+	// AcceptedCAs are further certificate authorities that nodes and clients trust, while the cluster goes from one
+	// to another.
+	AcceptedCAs *AcceptedCAs `json:"acceptedCAs,omitempty"`
 	// Adopted says that the cluster already runs: it is never bootstrapped.
 	Adopted *bool `json:"adopted,omitempty" default:"false"`
 	// Protect sets Pulumi's protection on VMs and secrets; `pulumi destroy` then refuses.
 	Protect *bool `json:"protect,omitempty" default:"false"`
 }
+
+// AcceptedCAs hold certificates of authorities that are trusted beside the cluster's own, in PEM form.
+type AcceptedCAs struct {
+	// Talos has those of the Talos API: the next one, or the one before.
+	Talos []Text `json:"talos,omitempty"`
+	// Kubernetes has those of the Kubernetes API.
+	Kubernetes []Text `json:"kubernetes,omitempty"`
+}
+
+// AcceptedTalosCAs returns the further authorities of the Talos API.
+func (c Cluster) AcceptedTalosCAs() []Text { return Value(c.AcceptedCAs).Talos }
+
+// AcceptedKubernetesCAs returns the further authorities of the Kubernetes API.
+func (c Cluster) AcceptedKubernetesCAs() []Text { return Value(c.AcceptedCAs).Kubernetes }

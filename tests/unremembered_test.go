@@ -63,7 +63,7 @@ func TestALostStateTakesNoImageAway(t *testing.T) {
 	s.must("pulumi", "stack", "rm", "small", "--force", "--yes", "--preserve-config")
 	s.create("small")
 
-	c.refuses(c.file, "VM 301 (cp-1) on host pve1 has local:iso/small-default-", "this stack's state does not know that file",
+	c.refuses(c.file, "VM 301 (cp-1) on host pve1 has local:iso/talos-small-v1.12.4-", "this stack's state does not know that file",
 		"Take the VMs over with cluster.adopted and `tpx adopt`")
 	s.must("pulumi", "destroy", "--stack", "small", "--yes", "--skip-preview", "--non-interactive")
 	s.power(301, "stop", "stopped")

@@ -119,6 +119,9 @@ func (r *builder) moveAuthority() {
 	} else {
 		doc.APIAcceptedCAs = []string{string(ca.Crt)}
 	}
-	r.cluster.ClusterCA = nil
+	for _, accepted := range r.cluster.ClusterAcceptedCAs {
+		doc.APIAcceptedCAs = append(doc.APIAcceptedCAs, string(accepted.Crt))
+	}
+	r.cluster.ClusterCA, r.cluster.ClusterAcceptedCAs = nil, nil
 	r.add(doc)
 }

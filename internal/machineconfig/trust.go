@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net/url"
 
+	"github.com/siderolabs/crypto/x509"
 	"github.com/siderolabs/talos/pkg/machinery/config/types/security"
 	"github.com/siderolabs/talos/pkg/machinery/config/types/v1alpha1"
 
@@ -20,6 +21,12 @@ func (r *builder) addTrust() error {
 		doc.MetaName = name
 		doc.Certificates = string(r.cfg.Talos.TrustedRoots[name])
 		r.add(doc)
+	}
+	for _, ca := range r.cfg.Cluster.AcceptedTalosCAs() {
+		r.machine.MachineAcceptedCAs = append(r.machine.MachineAcceptedCAs, &x509.PEMEncodedCertificate{Crt: []byte(ca)})
+	}
+	for _, ca := range r.cfg.Cluster.AcceptedKubernetesCAs() {
+		r.cluster.ClusterAcceptedCAs = append(r.cluster.ClusterAcceptedCAs, &x509.PEMEncodedCertificate{Crt: []byte(ca)})
 	}
 
 	return nil

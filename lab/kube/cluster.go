@@ -36,6 +36,8 @@ type Config struct {
 	// CACert and CAKey (PEM) are the cluster's CA: it signs the serving certificate, the clients'
 	// and what the CSR API signs. Required.
 	CACert, CAKey []byte
+	// AcceptedCAs (PEM) are further authorities whose clients are let in; nil for none.
+	AcceptedCAs []byte
 	// AggregatorCACert and AggregatorCAKey (PEM) are the front proxy's CA. Required.
 	AggregatorCACert, AggregatorCAKey []byte
 	// ServiceAccountKey (PEM) signs the service accounts' tokens. Required.

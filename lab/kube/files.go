@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -25,6 +26,7 @@ const (
 	pkiDir             = "pki"
 	caFile             = "pki/ca.crt"
 	caKeyFile          = "pki/ca.key"
+	clientCAFile       = "pki/client-ca.crt"
 	aggregatorCAFile   = "pki/aggregator-ca.crt"
 	serviceAccountFile = "pki/service-account.key"
 	encryptionFile     = "pki/encryption.yaml"
@@ -55,6 +57,7 @@ func writeFiles(c Config) (*authority, error) {
 	files := map[string][]byte{
 		caFile:             c.CACert,
 		caKeyFile:          c.CAKey,
+		clientCAFile:       slices.Concat(c.CACert, []byte("\n"), c.AcceptedCAs),
 		aggregatorCAFile:   c.AggregatorCACert,
 		serviceAccountFile: c.ServiceAccountKey,
 		encryptionFile:     c.EncryptionConfig,

@@ -42,6 +42,8 @@ var keyCases = map[string]keyCase{
 	"cluster.nameservers":                            {value: "[9.9.9.9]"},
 	"cluster.extraHosts":                             {value: "{10.0.0.99: [one.example.com]}"},
 	"cluster.secretsBundle":                          {value: "'@BUNDLE'"},
+	"cluster.acceptedCAs.talos":                      {value: "['@CERT']"},
+	"cluster.acceptedCAs.kubernetes":                 {value: "['@CERT']"},
 	"cluster.adopted":                                {given: "cluster: {secretsBundle: '@BUNDLE'}"},
 	"cluster.allowSchedulingOnControlPlanes":         {given: workerGiven},
 	"talos.version":                                  {value: "v1.12.3"},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/talos-proxmox/talos-proxmox/components/internal/hook"
 	"github.com/talos-proxmox/talos-proxmox/internal/rollout"
+	"github.com/talos-proxmox/talos-proxmox/internal/talossecrets"
 	"github.com/talos-proxmox/talos-proxmox/internal/versions"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
@@ -129,4 +130,6 @@ type kubernetesState struct {
 	DNSDomain      string `json:"dnsDomain"`
 	CNI            string `json:"cni"`
 	CiliumInstall  string `json:"ciliumInstall"`
+
+	Authorities talossecrets.Authorities `json:"authorities"`
 }

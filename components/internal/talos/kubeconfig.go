@@ -12,6 +12,7 @@ import (
 	"github.com/pulumiverse/pulumi-talos/sdk/go/talos/cluster"
 	"github.com/pulumiverse/pulumi-talos/sdk/go/talos/machine"
 
+	"github.com/talos-proxmox/talos-proxmox/internal/talossecrets"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -60,6 +61,9 @@ func kubeconfigToken(cfg spec.Config) string {
 	token := cfg.Endpoint()
 	if times := spec.Value(cfg.Lifecycle.RenewCertificates); times > 0 {
 		token += fmt.Sprintf(" %d", times)
+	}
+	if accepted := talossecrets.AcceptedToken(cfg.Cluster); accepted != "" {
+		token += " " + accepted
 	}
 
 	return token

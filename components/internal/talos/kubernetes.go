@@ -17,6 +17,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/internal/kubeapply"
 	"github.com/talos-proxmox/talos-proxmox/internal/rollout"
 	"github.com/talos-proxmox/talos-proxmox/internal/talosapi"
+	"github.com/talos-proxmox/talos-proxmox/internal/talossecrets"
 	"github.com/talos-proxmox/talos-proxmox/internal/versions"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
@@ -47,6 +48,9 @@ func registerKubernetes(b *Build) (*pulumi.Stash, error) {
 			if err := refuseKept(was, now); err != nil {
 				return err
 			}
+			if err := talossecrets.RefuseRotation(was.Authorities, now.Authorities); err != nil {
+				return err
+			}
 			if err := refuseContract(was, now); err != nil {
 				return err
 			}
@@ -67,7 +71,7 @@ func registerKubernetes(b *Build) (*pulumi.Stash, error) {
 
 	wanted := wantedKubernetes(cfg)
 
-	return stash.RememberInputs(b.Ctx, b.Name+"-kubernetes", pulumi.StringMap{
+	return stash.RememberInputs(b.Ctx, b.Name+"-kubernetes", pulumi.Map{
 		"kubernetes": version, "edit": edit,
 		"contract": contract(b), "talos": pulumi.String(wanted.Talos),
 		"etcdEncryption": pulumi.String(wanted.EtcdEncryption),
@@ -76,6 +80,7 @@ func registerKubernetes(b *Build) (*pulumi.Stash, error) {
 		"dnsDomain":      pulumi.String(wanted.DNSDomain),
 		"cni":            pulumi.String(wanted.CNI),
 		"ciliumInstall":  pulumi.String(wanted.CiliumInstall),
+		"authorities":    rememberedAuthorities(b),
 	}, on, pulumi.Parent(b.Parent), pulumi.DependsOn([]pulumi.Resource{b.Secrets.Resource}))
 }
 
@@ -93,17 +98,20 @@ func wantedKubernetes(cfg spec.Config) kubernetesState {
 // fails where an edit of it waits, before a configuration reaches a node.
 func permitted(b *Build, kubernetes *pulumi.Stash) pulumi.StringOutput {
 	wanted := wantedKubernetes(b.Config)
+	outcome := stash.OutcomeOf[kubernetesState](kubernetes)
 
-	return stash.OutcomeOf[kubernetesState](kubernetes).After("", func(current kubernetesState) error {
-		if err := refuseKept(current, wanted); err != nil {
-			return err
-		}
-		if current.Kubernetes != wanted.Kubernetes {
-			return fmt.Errorf("kubernetes.version: the cluster was not brought from %s to %s", current.Kubernetes, wanted.Kubernetes)
-		}
+	return rememberedAuthorities(b).ApplyT(func(now map[string]string) pulumi.StringOutput {
+		return outcome.After("", func(current kubernetesState) error {
+			if err := refuseKept(current, wanted); err != nil {
+				return err
+			}
+			if current.Kubernetes != wanted.Kubernetes {
+				return fmt.Errorf("kubernetes.version: the cluster was not brought from %s to %s", current.Kubernetes, wanted.Kubernetes)
+			}
 
-		return nil
-	})
+			return talossecrets.RefuseRotation(current.Authorities, authoritiesIn(now))
+		})
+	}).(pulumi.StringOutput)
 }
 
 // upgradeKubernetes brings the cluster to the version that the stack names.

@@ -47,6 +47,7 @@ func RegisterSecrets(s *Session, parent pulumi.Resource, first []pulumi.Resource
 	if err != nil {
 		return nil, err
 	}
+	made.CA = trustAccepted(s.Config.Cluster, made.CA)
 	made.Talosconfig = talosconfig(s, made)
 
 	return made, nil
@@ -201,7 +202,7 @@ func issueCertificate(s *Session, made *Secrets, opts ...pulumi.ResourceOption) 
 	value := func(key string) pulumi.StringOutput { return fresh.MapIndex(pulumi.String(key)) }
 	stored, err := stash.Persist(s.Ctx, s.Name+"-certificate",
 		pulumi.StringMap{"ca": value("ca"), "certificate": value("certificate"), "key": value("key")},
-		append(opts[:len(opts):len(opts)], pulumi.ReplacementTrigger(pulumi.String(certificateToken(s.Config.Lifecycle, time.Now()))))...)
+		append(opts[:len(opts):len(opts)], pulumi.ReplacementTrigger(pulumi.String(certificateToken(s.Config, time.Now()))))...)
 	if err != nil {
 		return err
 	}
@@ -211,6 +212,47 @@ func issueCertificate(s *Session, made *Secrets, opts ...pulumi.ResourceOption) 
 }
 
 // certificateToken returns a text that changes when a new certificate is due.
-func certificateToken(l spec.Lifecycle, now time.Time) string {
-	return fmt.Sprintf("%d/%d", spec.Value(l.RenewCertificates), now.Unix()/int64(certificateTerm/time.Second))
+func certificateToken(cfg spec.Config, now time.Time) string {
+	token := fmt.Sprintf("%d/%d", spec.Value(cfg.Lifecycle.RenewCertificates), now.Unix()/int64(certificateTerm/time.Second))
+	if accepted := talossecrets.AcceptedToken(cfg.Cluster); accepted != "" {
+		token += " " + accepted
+	}
+
+	return token
+}
+
+// rememberedAuthorities resolves to the fingerprints of the cluster's authorities, in the shape that they have as JSON.
+func rememberedAuthorities(b *Build) pulumi.StringMapOutput {
+	text := b.Secrets.Bundle.ApplyT(func(v any) (map[string]string, error) {
+		bundle, ok := v.(*secrets.Bundle)
+		if !ok {
+			return nil, errors.New("the cluster's secrets are missing")
+		}
+		now, err := talossecrets.AuthoritiesOf(bundle, b.Config.Cluster)
+
+		return map[string]string{
+			"talos": now.Talos, "kubernetes": now.Kubernetes, "others": now.Others,
+			"acceptedTalos": now.AcceptedTalos, "acceptedKubernetes": now.AcceptedKubernetes,
+		}, err
+	}).(pulumi.StringMapOutput)
+
+	return pulumi.Unsecret(text).(pulumi.StringMapOutput)
+}
+
+// authoritiesIn reads what [rememberedAuthorities] resolves to.
+func authoritiesIn(text map[string]string) talossecrets.Authorities {
+	return talossecrets.Authorities{
+		Talos: text["talos"], Kubernetes: text["kubernetes"], Others: text["others"],
+		AcceptedTalos: text["acceptedTalos"], AcceptedKubernetes: text["acceptedKubernetes"],
+	}
+}
+
+// trustAccepted adds the accepted authorities of the Talos API to the one that clients trust.
+func trustAccepted(c spec.Cluster, ca pulumi.StringOutput) pulumi.StringOutput {
+	accepted := c.AcceptedTalosCAs()
+	if len(accepted) == 0 {
+		return ca
+	}
+
+	return ca.ApplyT(func(text string) (string, error) { return talossecrets.WithAccepted(text, accepted) }).(pulumi.StringOutput)
 }

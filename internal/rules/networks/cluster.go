@@ -37,6 +37,13 @@ func (r *rules) cluster() {
 	if c.SecretsBundle != nil && !isBundle(c.SecretsBundle.Reveal()) {
 		r.Addf("cluster.secretsBundle", "is not a secrets bundle: give the YAML that `talosctl gen secrets` writes")
 	}
+	for path, accepted := range map[string][]spec.Text{
+		"cluster.acceptedCAs.talos": c.AcceptedTalosCAs(), "cluster.acceptedCAs.kubernetes": c.AcceptedKubernetesCAs(),
+	} {
+		for i := range accepted {
+			r.Certificate(check.Index(path, i), &accepted[i])
+		}
+	}
 	if spec.Value(c.Adopted) && c.SecretsBundle == nil {
 		r.Addf("cluster.secretsBundle", "is required for an adopted cluster: give the secrets it was made with")
 	}

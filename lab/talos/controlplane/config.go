@@ -54,7 +54,7 @@ func clusterConfig(nodes, configured []Node) (Config, error) {
 
 	return Config{
 		Name:   name,
-		CACert: ca.Crt, CAKey: ca.Key,
+		CACert: ca.Crt, CAKey: ca.Key, AcceptedCAs: machineconfig.AcceptedKubernetesCAs(cfg),
 		AggregatorCACert: aggregator.IssuingCA().Crt, AggregatorCAKey: aggregator.IssuingCA().Key,
 		ServiceAccountKey: cfg.K8sServiceAccountConfig().IssuingKey().Key,
 		CertSANs:          certSANs(nodes, configured),

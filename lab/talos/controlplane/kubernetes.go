@@ -52,7 +52,9 @@ type Config struct {
 	Dir string
 
 	// The cluster's PKI as PEM.
-	CACert, CAKey                     []byte
+	CACert, CAKey []byte
+	// AcceptedCAs are further authorities whose clients are let in.
+	AcceptedCAs                       []byte
 	AggregatorCACert, AggregatorCAKey []byte
 	ServiceAccountKey                 []byte
 

@@ -58,6 +58,16 @@ func KubernetesCA(cfg config.Provider) *x509.PEMEncodedCertificateAndKey {
 	return nil
 }
 
+// AcceptedKubernetesCAs returns the certificates of further authorities of the Kubernetes API, as PEM.
+func AcceptedKubernetesCAs(cfg config.Provider) []byte {
+	var all []byte
+	for _, accepted := range cfg.K8sAPIServerCAConfig().AcceptedCAs() {
+		all = append(append(all, accepted.Crt...), '\n')
+	}
+
+	return all
+}
+
 // KubeletImage returns the kubelet's image, empty when the configuration has none.
 func KubeletImage(cfg config.Provider) string {
 	if kubelet := cfg.K8sKubeletConfig(); kubelet != nil {

@@ -78,7 +78,11 @@ func (ns *Nodes) trustd(worker *Node) *Node {
 		if sec.IssuingCA() == nil || theirs.IssuingCA() == nil || theirs.Token() != sec.Token() {
 			continue
 		}
-		if nodepki.SameCertificate(theirs.IssuingCA().Crt, sec.IssuingCA().Crt) {
+		trusted := nodepki.SameCertificate(theirs.IssuingCA().Crt, sec.IssuingCA().Crt)
+		for _, accepted := range sec.AcceptedCAs() {
+			trusted = trusted || nodepki.SameCertificate(theirs.IssuingCA().Crt, accepted.Crt)
+		}
+		if trusted {
 			return n
 		}
 	}

@@ -26,7 +26,7 @@ type Kubernetes struct {
 func (k Kubernetes) Start(ctx context.Context, c controlplane.Config) (controlplane.Cluster, error) {
 	running, err := kube.Start(ctx, kube.Config{
 		Name: c.Name, Dir: c.Dir, Binary: k.Binary,
-		CACert: c.CACert, CAKey: c.CAKey,
+		CACert: c.CACert, CAKey: c.CAKey, AcceptedCAs: c.AcceptedCAs,
 		AggregatorCACert: c.AggregatorCACert, AggregatorCAKey: c.AggregatorCAKey,
 		ServiceAccountKey: c.ServiceAccountKey,
 		CertSANs:          c.CertSANs, ServiceCIDRs: c.ServiceCIDRs, PodCIDRs: c.PodCIDRs, DNSDomain: c.DNSDomain,
