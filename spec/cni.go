@@ -32,7 +32,7 @@ type Cilium struct {
 	GatewayAPI *GatewayAPI `json:"gatewayApi,omitempty"`
 	// Hubble turns flow observation on.
 	Hubble *bool `json:"hubble,omitempty" default:"false"`
-	// DefaultDeny denies traffic that no policy allows.
+	// DefaultDeny denies traffic that no policy allows, but for names and what goes through Gateways.
 	DefaultDeny *bool `json:"defaultDeny,omitempty" default:"false"`
 }
 

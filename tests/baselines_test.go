@@ -22,7 +22,7 @@ import (
 // first. The last one is of the newest version: where a change of the program is meant to change a plan of an unchanged
 // stack, the changelog says so, and a baseline of the new version is added.
 func baselines() []string {
-	return []string{"2026-11-21-dev", "2026-11-22-dev"}
+	return []string{"2026-11-21-dev", "2026-11-22-dev", "2026-11-22-authorities-dev"}
 }
 
 // TestStatesOfEarlierVersions previews the dev stack with states of earlier versions: what is on Proxmox VE, in

@@ -128,7 +128,12 @@ func defaultDeny(cfg spec.Config) string {
 		exempt = append(exempt, spec.Value(cfg.GitOps.Namespace))
 	}
 
-	return mustYAML(object{
+	gateways := ""
+	if spec.Value(cfg.CNI.Cilium).GatewayAPI != nil {
+		gateways = allowGateways()
+	}
+
+	return gateways + mustYAML(object{
 		"apiVersion": "cilium.io/v2", "kind": "CiliumClusterwideNetworkPolicy",
 		"metadata": object{"name": "default-deny"},
 		"spec": object{
@@ -145,6 +150,21 @@ func defaultDeny(cfg spec.Config) string {
 					object{"port": "53", "protocol": "UDP"}, object{"port": "53", "protocol": "TCP"},
 				}}},
 			}},
+		},
+	})
+}
+
+// allowGateways lets clients in to the cluster's Gateways, and what comes through them out to pods and to the Kubernetes
+// API: a Gateway has no namespace that could be exempt. Pods still choose with policies of their own what they take from one.
+func allowGateways() string {
+	return mustYAML(object{
+		"apiVersion": "cilium.io/v2", "kind": "CiliumClusterwideNetworkPolicy",
+		"metadata": object{"name": "allow-gateways"},
+		"spec": object{
+			"description":      "Allows clients to reach Gateways, and Gateways to reach the cluster.",
+			"endpointSelector": object{"matchExpressions": list{object{"key": "reserved:ingress", "operator": "Exists"}}},
+			"ingress":          list{object{"fromEntities": list{"world", "cluster"}}},
+			"egress":           list{object{"toEntities": list{"cluster"}}},
 		},
 	})
 }

@@ -158,7 +158,15 @@ func TestCiliumObjectsFitTheChartsDefinitions(t *testing.T) {
 			checked++
 		}
 	}
-	assert.Equal(t, 7, checked)
+	assert.Equal(t, 8, checked)
+	denied := documents(t, all[3].Contents)
+	require.Len(t, denied, 2)
+	assert.Equal(t, "reserved:ingress", at(denied[0], "spec", "endpointSelector", "matchExpressions").([]any)[0].(map[string]any)["key"],
+		"what denies everything else lets Gateways work")
+
+	withoutGateway := clusterConfig(withCilium(t, func(c *spec.Cilium) { c.DefaultDeny = spec.Ptr(true) }))
+	alone := dayZero(t, input(t, withoutGateway))
+	assert.Len(t, documents(t, alone[len(alone)-1].Contents), 1)
 
 	config := at(find(t, documents(t, all[0].Contents), "ConfigMap", "cilium-config"), "data")
 	for _, key := range []string{"enable-l2-announcements", "enable-bgp-control-plane", "enable-gateway-api"} {

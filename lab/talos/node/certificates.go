@@ -5,7 +5,11 @@ package node
 
 import (
 	"errors"
+	"slices"
 	"time"
+
+	"github.com/siderolabs/crypto/x509"
+	"github.com/siderolabs/talos/pkg/machinery/config"
 
 	"github.com/talos-proxmox/talos-proxmox/lab/talos/machineconfig"
 	"github.com/talos-proxmox/talos-proxmox/lab/talos/nodenet"
@@ -78,14 +82,22 @@ func (ns *Nodes) trustd(worker *Node) *Node {
 		if sec.IssuingCA() == nil || theirs.IssuingCA() == nil || theirs.Token() != sec.Token() {
 			continue
 		}
-		trusted := nodepki.SameCertificate(theirs.IssuingCA().Crt, sec.IssuingCA().Crt)
-		for _, accepted := range sec.AcceptedCAs() {
-			trusted = trusted || nodepki.SameCertificate(theirs.IssuingCA().Crt, accepted.Crt)
-		}
-		if trusted {
+		if trusts(sec.IssuingCA().Crt, sec.AcceptedCAs(), theirs.IssuingCA().Crt) {
 			return n
 		}
 	}
 
 	return nil
+}
+
+// trusts reports whether an authority is the node's own, or one that it accepts.
+func trusts(own []byte, accepted []*x509.PEMEncodedCertificate, ca []byte) bool {
+	return nodepki.SameCertificate(own, ca) || slices.ContainsFunc(accepted, func(a *x509.PEMEncodedCertificate) bool {
+		return nodepki.SameCertificate(a.Crt, ca)
+	})
+}
+
+// trustsKubernetes reports whether a node's kubelet trusts an API server with a certificate of that authority.
+func trustsKubernetes(cfg config.Provider, ca []byte) bool {
+	return trusts(machineconfig.KubernetesCA(cfg).Crt, cfg.K8sAPIServerCAConfig().AcceptedCAs(), ca)
 }

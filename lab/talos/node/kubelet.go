@@ -19,7 +19,6 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/lab/talos/controlplane"
 	"github.com/talos-proxmox/talos-proxmox/lab/talos/events"
 	"github.com/talos-proxmox/talos-proxmox/lab/talos/machineconfig"
-	"github.com/talos-proxmox/talos-proxmox/lab/talos/nodepki"
 )
 
 const (
@@ -79,7 +78,7 @@ func (n *Node) findKubernetes() (*EtcdCluster, error) {
 	}
 	theirs := owner.Config()
 	switch {
-	case !nodepki.SameCertificate(machineconfig.KubernetesCA(cfg).Crt, machineconfig.KubernetesCA(theirs).Crt):
+	case !trustsKubernetes(cfg, machineconfig.KubernetesCA(theirs).Crt):
 		return nil, errors.New("x509: certificate signed by unknown authority")
 	case cfg.Cluster().Token().ID() != theirs.Cluster().Token().ID() || cfg.Cluster().Token().Secret() != theirs.Cluster().Token().Secret():
 		return nil, errors.New("failed to run Kubelet: cannot create certificate signing request: Unauthorized")
