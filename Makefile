@@ -178,7 +178,7 @@ fmt: ## format the code
 lint: bin/golangci-lint ## vet the code, check its format and run golangci-lint
 	@hack/lint.sh
 
-# Genuine Talos and what it runs, compiled from its modules: about 15 minutes on two idle cores, once, and 2 GB of Go's cache.
+# Genuine Talos and what it runs, compiled from its modules: about 15 minutes of a processor, once, and 1 GB of Go's cache.
 GENUINE := bin/genuine-talos
 CONTAINERD := github.com/containerd/containerd/v2/cmd
 TALOS_MODULE := tools/talos/go.mod tools/talos/go.sum | hack/build.sh
@@ -191,6 +191,9 @@ $(GENUINE)/containerd $(GENUINE)/containerd-shim-runc-v2: $(TALOS_MODULE)
 	@CGO_ENABLED=0 GOFLAGS="$$GOFLAGS -tags=no_cri,no_zfs,no_btrfs,no_devmapper,no_tracing" \
 		hack/build.sh $(@F) tools/talos $@ $(CONTAINERD)/$(@F)
 
+$(GENUINE)/talosctl: $(TALOS_MODULE)
+	@CGO_ENABLED=0 GOFLAGS="$$GOFLAGS -tags=grpcnotrace" hack/build.sh talosctl tools/talos $@ github.com/siderolabs/talos/cmd/talosctl
+
 $(GENUINE)/etcd: $(TALOS_MODULE)
 	@CGO_ENABLED=0 hack/build.sh etcd tools/talos $@ go.etcd.io/etcd/server/v3
 
@@ -201,7 +204,7 @@ $(GENUINE)/runc: tools/runc/go.mod tools/runc/go.sum | hack/build.sh
 	@CGO_ENABLED=1 GOFLAGS="$$GOFLAGS -tags=netgo,osusergo,urfave_cli_no_docs" hack/build.sh runc tools/runc $@ \
 		github.com/opencontainers/runc "-linkmode=external -extldflags=-static"
 
-GENUINE_TALOS := $(addprefix $(GENUINE)/,machined containerd containerd-shim-runc-v2 etcd talos-nodes runc)
+GENUINE_TALOS := $(addprefix $(GENUINE)/,machined containerd containerd-shim-runc-v2 etcd talos-nodes runc talosctl)
 ASK_GENUINE_TALOS := cd lab && go test -count=1 -timeout 20m ./talos -v -run '^TestAnswersOfTalos$$' -genuine "$(CURDIR)/$(GENUINE)"
 
 .PHONY: genuine-talos

@@ -162,11 +162,7 @@ func (c *cluster) config(role machine.Type, hostname string, change func(*v1alph
 func (b *bench) dialer() []grpc.DialOption {
 	return []grpc.DialOption{
 		grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) {
-			if b.dial != nil {
-				return b.dial(ctx, addr)
-			}
-
-			return b.net.DialContext(ctx, "tcp", addr)
+			return b.connect(ctx, addr)
 		}),
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff:           backoff.Config{BaseDelay: 10 * time.Millisecond, Multiplier: 1, MaxDelay: 20 * time.Millisecond},

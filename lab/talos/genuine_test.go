@@ -47,6 +47,8 @@ const (
 // genuineTalos holds nodes of genuine Talos, which answer on the addresses that the lab's nodes have.
 type genuineTalos struct {
 	*bench
+	// cluster is that of the node n1, once everything was asked.
+	cluster *cluster
 	answers map[string][]recorded.Answer
 }
 
@@ -182,6 +184,7 @@ func (g *genuineTalos) askEverything() {
 	n1, w1, r1 := g.node(1), g.node(2), g.node(3)
 	c := g.clusterAt("https://10.0.0.1:6443", newSecrets())
 	other := g.clusterAt("https://10.0.0.3:6443", newSecrets())
+	g.cluster = c
 
 	g.await("maintenance mode", func(ctx context.Context) error {
 		_, err := g.insecure(n1).Disks(ctx)
@@ -210,11 +213,9 @@ func (g *genuineTalos) askEverything() {
 	g.ask("worker", c.client(w1))
 }
 
-// askGenuine returns what genuine Talos answers now, by state. What it answers otherwise than it is recorded is printed.
-func askGenuine(t *testing.T) func(string) ([]recorded.Answer, error) {
+// answered returns what genuine Talos answers now, by state. What it answers otherwise than it is recorded is printed.
+func (g *genuineTalos) answered(t *testing.T) func(string) ([]recorded.Answer, error) {
 	t.Helper()
-	g := startGenuine(t)
-	g.askEverything()
 	if *record {
 		for state, answers := range g.answers {
 			if !recorded.InContainer(state) {

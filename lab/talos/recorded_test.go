@@ -121,7 +121,10 @@ func TestAnswersOfTalos(t *testing.T) {
 	t.Parallel()
 	answersOf, reasonsOf := recorded.Talos, recorded.Accepted
 	if *genuine != "" {
-		answersOf, reasonsOf = askGenuine(t), recorded.AcceptedInContainer
+		g := startGenuine(t)
+		g.askEverything()
+		answersOf, reasonsOf = g.answered(t), recorded.AcceptedInContainer
+		t.Run("talosctl", g.compareTalosctl)
 	}
 	figures := make(map[string][2]int)
 	for state, reach := range states() {

@@ -5,6 +5,7 @@ go 1.26.0
 tool (
 	github.com/containerd/containerd/v2/cmd/containerd
 	github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2
+	github.com/siderolabs/talos/cmd/talosctl
 	github.com/siderolabs/talos/internal/app/machined
 	go.etcd.io/etcd/server/v3
 )
@@ -377,4 +378,37 @@ require (
 
 replace github.com/siderolabs/go-blockdevice/v2 v2.0.26 => github.com/siderolabs/go-blockdevice/v2 v2.0.27
 
-require github.com/siderolabs/talos v1.12.6 // indirect
+require (
+	github.com/Azure/go-ansiterm v0.0.0-20250102033503-faa5f7b0171c // indirect
+	github.com/MakeNowJust/heredoc v1.0.0 // indirect
+	github.com/alexflint/go-filemutex v1.3.0 // indirect
+	github.com/chai2010/gettext-go v1.0.2 // indirect
+	github.com/coreos/go-iptables v0.8.0 // indirect
+	github.com/detailyang/go-fallocate v0.0.0-20180908115635-432fa640bd2e // indirect
+	github.com/docker/go-connections v0.6.0 // indirect
+	github.com/exponent-io/jsonpath v0.0.0-20210407135951-1de76d718b3f // indirect
+	github.com/florianl/go-tc v0.4.7 // indirect
+	github.com/go-errors/errors v1.4.2 // indirect
+	github.com/gosuri/uilive v0.0.4 // indirect
+	github.com/gosuri/uiprogress v0.0.1 // indirect
+	github.com/gregjones/httpcache v0.0.0-20190611155906-901d90724c79 // indirect
+	github.com/hexops/gotextdiff v1.0.3 // indirect
+	github.com/liggitt/tabwriter v0.0.0-20181228230101-89fcab3d43de // indirect
+	github.com/lmittmann/tint v1.0.4 // indirect
+	github.com/moby/docker-image-spec v1.3.1 // indirect
+	github.com/moby/moby/client v0.1.0 // indirect
+	github.com/moby/term v0.5.2 // indirect
+	github.com/monochromegane/go-gitignore v0.0.0-20200626010858-205db1a8cc00 // indirect
+	github.com/peterbourgon/diskv v2.0.1+incompatible // indirect
+	github.com/ryanuber/columnize v2.1.2+incompatible // indirect
+	github.com/siderolabs/go-kubeconfig v0.1.1 // indirect
+	github.com/siderolabs/talos v1.12.6 // indirect
+	github.com/xlab/treeprint v1.2.0 // indirect
+	gopkg.in/typ.v4 v4.4.0 // indirect
+	k8s.io/cli-runtime v0.35.2 // indirect
+	k8s.io/kubectl v0.35.2 // indirect
+	sigs.k8s.io/hydrophone v0.7.0 // indirect
+	sigs.k8s.io/knftables v0.0.18 // indirect
+	sigs.k8s.io/kustomize/api v0.20.1 // indirect
+	sigs.k8s.io/kustomize/kyaml v0.20.1 // indirect
+)
