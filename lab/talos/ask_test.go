@@ -68,6 +68,8 @@ func requests() map[string]proto.Message {
 		"Upgrade bad reference":     &machineapi.UpgradeRequest{Image: "UPPER CASE"},
 		"Upgrade empty":             &machineapi.UpgradeRequest{},
 		"Upgrade nonsense image":    &machineapi.UpgradeRequest{Image: "10.0.0.77:5000/nonsense:v1"},
+		"Events of when[0]":         &machineapi.EventsRequest{TailEvents: 3, TailSeconds: 1},
+		"Events of when[1]":         &machineapi.EventsRequest{TailEvents: 3, TailSeconds: 1},
 		"Events[0]":                 &machineapi.EventsRequest{TailEvents: -1},
 		"Events[1]":                 &machineapi.EventsRequest{TailEvents: -1},
 		"Events[2]":                 &machineapi.EventsRequest{TailEvents: -1},

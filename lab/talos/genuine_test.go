@@ -18,9 +18,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cosi-project/runtime/pkg/safe"
 	"github.com/siderolabs/talos/pkg/machinery/client"
 	"github.com/siderolabs/talos/pkg/machinery/config/machine"
 	"github.com/siderolabs/talos/pkg/machinery/config/types/v1alpha1"
+	"github.com/siderolabs/talos/pkg/machinery/nethelpers"
+	"github.com/siderolabs/talos/pkg/machinery/resources/network"
 	"github.com/siderolabs/talos/pkg/machinery/role"
 	"github.com/stretchr/testify/require"
 
@@ -186,12 +189,21 @@ func (g *genuineTalos) askEverything() {
 	other := g.clusterAt("https://10.0.0.3:6443", newSecrets())
 	g.cluster = c
 
+	insecure := g.insecure(n1)
 	g.await("maintenance mode", func(ctx context.Context) error {
-		_, err := g.insecure(n1).Disks(ctx)
+		addresses, err := safe.StateListAll[*network.AddressStatus](ctx, insecure.COSI)
+		if err != nil {
+			return err
+		}
+		for a := range addresses.All() { // the kernel asks around first whether somebody has the address
+			if a.TypedSpec().Flags&nethelpers.AddressFlags(nethelpers.AddressTentative) != 0 {
+				return fmt.Errorf("address %s is tentative", a.TypedSpec().Address)
+			}
+		}
 
-		return err
+		return nil
 	})
-	g.ask("maintenance", g.insecure(n1))
+	g.ask("maintenance", insecure)
 	g.apply(r1, g.config(other, machine.TypeControlPlane, "n1"))
 	g.apply(n1, g.config(c, machine.TypeControlPlane, "n1"))
 	g.awaitPrepared(c.client(n1))

@@ -36,7 +36,7 @@ func talosctlCommands() []struct{ command, why string } {
 		{"etcd forfeit-leadership", ""}, {"etcd remove-member 12345", ""},
 		{"dmesg", ""}, {"logs machined", ""}, {"logs etcd --tail 1", ""}, {"logs nonsense", ""},
 		{"read /etc/os-release", ""}, {"read /etc/nonsense", ""}, {"time", "neither reaches a time server"},
-		{"image list --namespace system", ""},
+		{"events --tail 3 --duration 1s", ""}, {"image list --namespace system", ""},
 		{"memory", ""}, {"mounts", ""}, {"processes", processes}, {"containers", processes}, {"stats", processes}, {"netstat", processes},
 		{"list /etc", "the lab's nodes have no files"}, {"usage /etc", "the lab's nodes have no files"}, {"cgroups", processes},
 		{"inspect dependencies", "the lab has no controllers"},

@@ -27,6 +27,12 @@ func (s *machineServer) Events(in *machine.EventsRequest, out grpc.ServerStreami
 	if err := out.Send(events.New(nil, in.GetWithActorId())); err != nil {
 		return err // the caller's own stream
 	}
+	if in.GetTailSeconds() != 0 && (in.GetTailEvents() != 0 || in.GetTailId() != "") {
+		return status.Error(codes.Unknown, "WithTailDuration can't be specified at the same time with WithTailEvents or WithTailID")
+	}
+	if in.GetTailId() != "" && in.GetTailEvents() != 0 {
+		return status.Error(codes.Unknown, "WithTailID can't be specified at the same time with WithTailEvents or WithTailDuration")
+	}
 
 	for {
 		e, next, err := s.node.Events.Next(out.Context(), pos)
