@@ -90,8 +90,9 @@ func listenAPI(n *node.Node, s *grpc.Server) (stop func()) {
 	}
 }
 
-// stopGrace is how long, in real time, a server that stops lets answers go out.
-const stopGrace = 200 * time.Millisecond
+// stopGrace is how long, in real time, a server that stops lets answers go out: on a machine with a thousand nodes they wait
+// for a processor.
+const stopGrace = time.Second
 
 // stopServer lets calls that were answered reach their caller, and cuts the others off.
 func stopServer(s *grpc.Server) {

@@ -13,8 +13,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cosi-project/runtime/pkg/resource"
 	"github.com/cosi-project/runtime/pkg/state"
 	"github.com/siderolabs/talos/pkg/machinery/config"
+	"github.com/siderolabs/talos/pkg/machinery/resources/cluster"
 	"github.com/siderolabs/talos/pkg/machinery/resources/k8s"
 
 	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
@@ -45,7 +47,10 @@ type Node struct {
 	bootMu sync.Mutex
 	// Installing is held while an installer runs.
 	Installing sync.Mutex
-	pubMu      sync.Mutex
+	// pubMu is held while resources are published; it guards the two below.
+	pubMu     sync.Mutex
+	membersIn state.State
+	members   map[resource.ID]*cluster.Member
 	// servingMu is held while the node begins or ceases to serve; taken before mu.
 	servingMu sync.Mutex
 

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"net/netip"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -54,7 +55,14 @@ func (n *Node) PublishState() {
 	keep := map[string]bool{}
 	for _, r := range want {
 		keep[r.Metadata().Type()+"/"+r.Metadata().ID()] = true
-		if err := put(ctx, st, r); err != nil && !state.IsConflictError(err) {
+		if n.isPublished(st, r) {
+			continue
+		}
+		err := put(ctx, st, r)
+		if err != nil {
+			delete(n.members, r.Metadata().ID())
+		}
+		if err != nil && !state.IsConflictError(err) {
 			n.Console("publishing a resource", "error", err)
 		}
 	}
@@ -76,10 +84,30 @@ func (n *Node) PublishState() {
 		}
 		for _, r := range list.Items {
 			if !keep[md.Type()+"/"+r.Metadata().ID()] {
+				delete(n.members, r.Metadata().ID())
 				_ = st.Destroy(ctx, r.Metadata(), state.WithDestroyOwner(r.Metadata().Owner())) // gone already is fine
 			}
 		}
 	}
+}
+
+// isPublished reports whether a member of the cluster is published as it is, and remembers it as published where not. Each
+// node publishes all members, again and again: what is the same is not even looked up.
+func (n *Node) isPublished(st state.State, r resource.Resource) bool {
+	member, ok := r.(*cluster.Member)
+	if !ok {
+		return false
+	}
+	if n.membersIn != st { // a boot begins with an empty state
+		n.membersIn, n.members = st, map[resource.ID]*cluster.Member{}
+	}
+	id := member.Metadata().ID()
+	if old := n.members[id]; old != nil && reflect.DeepEqual(old.TypedSpec(), member.TypedSpec()) {
+		return true
+	}
+	n.members[id] = member
+
+	return false
 }
 
 func (n *Node) machineResources() []resource.Resource {
@@ -343,7 +371,10 @@ func equalSpec(a, b resource.Resource) bool {
 
 		return ok && x.Provider() == y.Provider()
 	}
-	x, errX := yaml.Marshal(a.Spec())
+	if reflect.DeepEqual(a.Spec(), b.Spec()) {
+		return true
+	}
+	x, errX := yaml.Marshal(a.Spec()) // which has no and empty lists alike
 	y, errY := yaml.Marshal(b.Spec())
 
 	return errX == nil && errY == nil && bytes.Equal(x, y)

@@ -119,19 +119,19 @@ func owners() map[resource.Type]string {
 
 // put creates or replaces a resource, and leaves an equal one alone so that no watch is woken.
 func put(ctx context.Context, st state.State, r resource.Resource) error {
+	old, err := st.Get(ctx, r.Metadata())
+	if err == nil && equalSpec(old, r) {
+		return nil
+	}
 	owner := owners()[r.Metadata().Type()]
 	if one, ok := owners()[r.Metadata().Type()+"/"+r.Metadata().ID()]; ok {
 		owner = one
 	}
-	old, err := st.Get(ctx, r.Metadata())
 	if state.IsNotFoundError(err) {
 		return st.Create(ctx, r, state.WithCreateOwner(owner)) // in memory, names the resource itself
 	}
 	if err != nil {
 		return err // in memory, names the resource itself
-	}
-	if equalSpec(old, r) {
-		return nil
 	}
 	r.Metadata().SetVersion(old.Metadata().Version())
 	if err := r.Metadata().SetOwner(owner); err != nil {
