@@ -31,7 +31,7 @@ func run(ctx *pulumi.Context, s *stack.Stack, charts components.ChartCache) erro
 		Config: s.Config, Directory: projectDir(), Charts: &charts, SecretValues: s.SecureValues,
 	})
 	if err != nil {
-		return s.Locate(err) // what Talos and the charts find is told at its line too
+		return s.Locate(err) // problems that Talos and the charts find get their lines too
 	}
 	export(ctx, s.Config, cluster)
 

@@ -45,7 +45,7 @@ type ClusterArgs struct {
 }
 
 // Cluster registers a Talos cluster on Proxmox VE that git manages: images, VMs, Talos and the GitOps controller, in
-// the right order and with every guard. Edits that would lose data or quorum are refused; what takes a node
+// the right order and with every check. Edits that would lose data or quorum are refused; what takes a node
 // down waits for its turn; a node that goes is drained and leaves etcd first.
 type Cluster struct {
 	pulumi.ResourceState

@@ -15,7 +15,7 @@ import (
 // not end a run, and hooks for errors are not called for every error.
 const PulumiVersions = ">=" + versions.PulumiCLI
 
-// checkEngine refuses engines that would pass by what guards a cluster.
+// checkEngine refuses engines that would skip the hooks on which a cluster's safety rests.
 func checkEngine(ctx *pulumi.Context) error {
 	if err := ctx.RequirePulumiVersion(PulumiVersions); err != nil {
 		return fmt.Errorf("the Pulumi CLI is too old: %w", err)

@@ -90,7 +90,7 @@ func NewProxmoxProvider(
 	return provider, nil
 }
 
-// unknownToken stands in settings that are checked for a token that another resource produces. It is a
+// unknownToken takes the place of a token that another resource produces while settings are checked. It is a
 // token's like any other: options that Proxmox VE allows to root@pam alone are refused with it.
 const unknownToken = "unknown@pve!unknown=00000000-0000-0000-0000-000000000000"
 

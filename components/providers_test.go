@@ -121,7 +121,7 @@ func TestProxmoxProviderRefusesBadSettings(t *testing.T) {
 	})
 	require.ErrorContains(t, err, `provider "proxmox": 4 problems
   proxmox.endpoint: "pve.example.com" is no address of a Proxmox API: write https://<host>:8006
-  proxmox.password: stands beside an API token: keep one of them
+  proxmox.password: is set beside an API token: keep one of them
   proxmox.ssh: needs a privateKey, a password, or agent: true
   proxmox.ssh.username: is required`)
 	assert.NotContains(t, err.Error(), "hunter2")

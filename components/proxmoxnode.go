@@ -64,7 +64,7 @@ type ProxmoxNode struct {
 	// VMID is the VM's id.
 	VMID pulumi.IntOutput `pulumi:"vmId"`
 
-	// MachineID changes when the VM is created anew, also when it was lost, and never else.
+	// MachineID changes when the VM is recreated, also after it was lost, and at no other time.
 	MachineID pulumi.StringOutput `pulumi:"machineId"`
 
 	// VM is the virtual machine itself.

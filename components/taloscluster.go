@@ -32,7 +32,7 @@ type TalosClusterArgs struct {
 	Machines map[string]pulumi.Resource
 	// MachineIDs are texts by node name that change when the node's machine is another one, such as
 	// [ProxmoxNode.MachineID]: then its configuration is applied again, after what the earlier machine left in
-	// etcd and Kubernetes was removed. It sees a machine that was lost and made anew, which Machines does not.
+	// etcd and Kubernetes was removed. It sees a machine that was lost and recreated, which Machines does not.
 	MachineIDs map[string]pulumi.StringInput `pulumi:"machineIds"`
 	// Installers are installer images by node name, for machines that boot something else than their variant
 	// of Config.Images; such a node is upgraded when its version of Talos differs. Every other node has the

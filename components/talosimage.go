@@ -170,7 +170,7 @@ func (i *TalosImage) register(
 		return first, nil
 	}
 	reachable, err := hook.Register(ctx, hook.ID(TalosImageType, name, "factory"), func(hook.Step, *pulumi.ResourceHookArgs) error {
-		if err := image.Awake(ctx.Context(), a.Image, schematic.YAML, factoryLimit); err != nil {
+		if err := image.CheckReachable(ctx.Context(), a.Image, schematic.YAML, factoryLimit); err != nil {
 			return fmt.Errorf("registering the schematic of image %q: %w", name, err)
 		}
 

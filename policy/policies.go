@@ -39,7 +39,7 @@ const (
 func Policies() []Policy {
 	return []Policy{
 		{
-			"vm-not-replaced", "No virtual machine is replaced: its node would be built anew.",
+			"vm-not-replaced", "No virtual machine is replaced: its node would be rebuilt.",
 			(*Pack).checkReplaced,
 		},
 		{

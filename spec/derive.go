@@ -53,7 +53,7 @@ func (c *Config) fillNode(n *NamedNode) {
 	setDefault(&n.InstallDisk, DevicePath(*n.OSDisk))
 }
 
-// onlyGPUs reports whether every node that takes workloads has a GPU whose taint nobody wrote.
+// onlyGPUs reports whether every node that takes workloads has a GPU whose taint the stack file does not set.
 func (c Config) onlyGPUs() bool {
 	some := false
 	for _, n := range c.Nodes {
@@ -81,7 +81,7 @@ func HasExtension(img Image, full string) bool {
 	return slices.ContainsFunc(img.Extensions, func(name string) bool { return OfficialExtension(name) == full })
 }
 
-// extensionOwner stands before the names of the official extensions.
+// extensionOwner begins the names of the official extensions.
 const extensionOwner = "siderolabs/"
 
 // OfficialExtension returns the full name of an extension that is named in full ("siderolabs/lldpd"), in

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// ParseAddr reads an IP address. One with a zone means something on one machine alone, so it is none.
+// ParseAddr reads an IP address. One with a zone means something on one machine alone, and is refused.
 func ParseAddr(text string) (netip.Addr, error) {
 	a, err := netip.ParseAddr(text)
 	if err != nil || a.Zone() != "" {

@@ -12,7 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// yamlCoercion returns advice when YAML or Pulumi read something else than what stands in the file: an octal or
+// yamlCoercion returns advice when YAML or Pulumi read something else than what is written in the file: an octal or
 // hexadecimal number, one with underscores or an exponent, a date. It needs the file.
 func (d *decoder) yamlCoercion(path string, node *yaml.Node, v reflect.Value) string {
 	w, ok := d.written[path]

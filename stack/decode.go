@@ -21,7 +21,7 @@ import (
 // decoder reads YAML nodes into settings and records what does not fit.
 type decoder struct {
 	problems check.List
-	// project is the name that stands before every key.
+	// project is the name with which every key begins.
 	project string
 	// broken are paths whose value could not be read, so that rules about them are void.
 	broken map[string]bool

@@ -25,7 +25,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// Project is the name of the Pulumi project, which stands before every key of a stack file.
+// Project is the name of the Pulumi project, with which every key of a stack file begins.
 const Project = "talos-proxmox"
 
 // Source holds a stack's configuration as Pulumi hands it to a program.
@@ -37,7 +37,7 @@ type Source struct {
 	// Dir is the project directory, where the stack file is looked for; it gives problems their
 	// lines and says which values are secure. Without it both stay unknown.
 	Dir string
-	// File is the stack file where it is another than the stack's own, Pulumi.<stack>.yaml in Dir or where Pulumi.yaml
+	// File is the stack file where it is not the stack's own, Pulumi.<stack>.yaml in Dir or where Pulumi.yaml
 	// says.
 	File string
 	// FileUnknown reports that nobody knows which file Pulumi read: lines stay unknown then.
@@ -48,7 +48,7 @@ type Source struct {
 	// SecretKeys are the keys that hold a secret somewhere, as in PULUMI_CONFIG_SECRET_KEYS.
 	SecretKeys []string
 	// Environment looks up the variables that the Proxmox provider takes its access from, such as
-	// [os.Getenv]; nil where the hosts are not asked for anything, and access is nobody's concern.
+	// [os.Getenv]; nil where the hosts are not asked for anything, so that access does not matter.
 	Environment func(name string) string
 }
 
@@ -67,7 +67,7 @@ type Stack struct {
 }
 
 // Load reads, expands and checks a stack's configuration. The error is a [*spec.InvalidError] with
-// every problem, sorted by path, with lines where the stack file is at hand. It never prints a
+// every problem, sorted by path, with lines where the stack file is known. It never prints a
 // secret.
 func Load(s Source) (*Stack, error) {
 	project := s.Project
@@ -163,7 +163,7 @@ func mappingOf(values map[string]*yaml.Node) *yaml.Node {
 }
 
 // validate completes the configuration and gathers the problems of reading, of expansion and of the rules. Rules about values that
-// could not be read are left out, and a problem is told where its value is written.
+// could not be read are left out, and a problem is reported where its value is written.
 func (d *decoder) validate(c spec.Config, e *expansion, s Source) (spec.Config, *check.List) {
 	all := &check.List{}
 	for _, p := range d.problems.Problems() {
@@ -190,7 +190,7 @@ func (d *decoder) validate(c spec.Config, e *expansion, s Source) (spec.Config, 
 			continue
 		}
 		p.Path = e.blame(p.Path, ofConfig.Other(p))
-		if !expanded[p.Path] { // else the mistake is told
+		if !expanded[p.Path] { // else the mistake is reported already
 			found.Add(p)
 		}
 	}
@@ -248,7 +248,7 @@ func (d *decoder) follows(path string) bool {
 	return false
 }
 
-// blame returns where in the file a problem is told that is between two settings, of which other may be "": where one is
+// blame returns where in the file to report a problem between two settings, of which other may be "": where one is
 // written for fewer nodes, this is the one that does not go with the rest.
 func (e *expansion) blame(path, other string) string {
 	at := e.origin(path)

@@ -184,11 +184,11 @@ func TestNothingVanishes(t *testing.T) {
 		},
 		"beside config": {
 			onBase(t, "talos-proxmox:lifecycle: {readyTimeout: 5m}\n"),
-			"talos-proxmox:lifecycle (line 16): stands beside config, where Pulumi does not read it: indent it below config, as talos-proxmox:lifecycle",
+			"talos-proxmox:lifecycle (line 16): is beside config, where Pulumi does not read it: indent it below config, as talos-proxmox:lifecycle",
 		},
 		"a block beside config": {
 			onBase(t, "lifecycle: {readyTimeout: 5m}\n"),
-			"lifecycle (line 16): stands beside config, where Pulumi does not read it: indent it below config, as talos-proxmox:lifecycle",
+			"lifecycle (line 16): is beside config, where Pulumi does not read it: indent it below config, as talos-proxmox:lifecycle",
 		},
 		"a key of Pulumi's with a mistake": {
 			onBase(t, "secretprovider: passphrase\n"),

@@ -69,7 +69,7 @@ func (e *expansion) checkPool(path string, p Pool) {
 	seen := map[int]bool{}
 	for i, n := range p.Skip {
 		if seen[n] {
-			e.problems.Addf(check.Index(path+".skip", i), "%d stands there twice", n)
+			e.problems.Addf(check.Index(path+".skip", i), "%d is listed twice", n)
 		}
 		seen[n] = true
 	}
@@ -138,7 +138,7 @@ func hostPart(n spec.Node) (int, bool) {
 	return int(low), low < maxHostPart
 }
 
-// moveAddresses turns the pool's first addresses into those of the node that stands by further on.
+// moveAddresses turns the pool's first addresses into those of the node that is `by` places further on.
 func (e *expansion) moveAddresses(path string, n spec.Node, all map[string]spec.Network, by int) {
 	for name, network := range n.Networks {
 		at := check.Key(path+".networks", name)

@@ -23,7 +23,7 @@ func (d *decoder) decodeSecret(path string, node *yaml.Node, v reflect.Value) {
 	case strings.TrimSpace(node.Value) == "":
 		d.fail(path, "is an empty secret")
 	default:
-		d.keep(path, node.Value)
+		d.noteSecure(path, node.Value)
 		v.Set(reflect.ValueOf(spec.NewSecret(node.Value)))
 	}
 }
@@ -42,13 +42,13 @@ func (d *decoder) refuseLostSecrets(values map[string]*yaml.Node) {
 	}
 }
 
-// keep remembers a secure value, and the top-level key that accounts for it.
-func (d *decoder) keep(path, value string) {
+// noteSecure remembers a secure value, and the top-level key that accounts for it.
+func (d *decoder) noteSecure(path, value string) {
 	d.secure = append(d.secure, value)
 	d.secureKeys[check.Head(path, 1)] = true
 }
 
-// isSecure reports whether the value was written secure: exactly when the file is at hand, else as far
+// isSecure reports whether the value was written secure: exactly where the file is known, else as far
 // as Pulumi tells, which flags whole top-level keys.
 func (d *decoder) isSecure(path string) bool {
 	if d.written != nil {
@@ -106,7 +106,7 @@ func (d *decoder) gatherSecure(path string, node *yaml.Node) {
 		}
 	case yaml.ScalarNode:
 		if node.Tag == "!!str" && node.Value != "" && d.isSecure(path) {
-			d.keep(path, node.Value)
+			d.noteSecure(path, node.Value)
 		}
 	}
 }

@@ -51,7 +51,7 @@ func (d *decoder) refuseStray(project string, f *stackFile) {
 	for _, key := range slices.Sorted(maps.Keys(f.stray)) {
 		name, ours := strings.CutPrefix(key, project+":")
 		if ours || isTopLevel(name) {
-			d.problems.Addf(key, "stands beside config, where Pulumi does not read it: indent it below config, as %s:%s", project, name)
+			d.problems.Addf(key, "is beside config, where Pulumi does not read it: indent it below config, as %s:%s", project, name)
 
 			continue
 		}
@@ -72,7 +72,7 @@ func isTopLevel(name string) bool {
 var quoted = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 
 // hideSecure takes secure values out of the problems, wherever they got into a message. Where it is not known which values
-// are secure, whatever is quoted of a key that holds one is taken out.
+// are secure, quotations of a key that holds one are taken out.
 func (d *decoder) hideSecure(p spec.Problem) spec.Problem {
 	const hidden = "…"
 	for _, value := range d.secure {

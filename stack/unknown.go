@@ -45,7 +45,7 @@ func (d *decoder) unknown(path, key string, value *yaml.Node, fields map[string]
 
 	switch {
 	case best == "" && len(inside) > 0 && path != "":
-		d.fail(check.Key(path, key), "is an unknown block; what is in it stands one level higher: write %s", check.Join(path, inside[0]))
+		d.fail(check.Key(path, key), "is an unknown block; what is in it belongs one level higher: write %s", check.Join(path, inside[0]))
 	case path == "" && strings.ContainsAny(key, ".["):
 		d.fail(check.Key(path, key), "was set without --path, and is one key of that name: run `pulumi config rm '%s:%s'`, then "+
 			"`pulumi config set --path '%s:%s'` with the value", d.project, key, d.project, key)

@@ -34,7 +34,7 @@ func TestNewFormsFollowInARunOfTheirOwn(t *testing.T) {
 
 	refused("talos.contract: was v1.11, is now v1.12, and the nodes run Talos v1.11.6: edit talos.version first",
 		"version: v1.12.4", "version: v1.12.4\n    contract: v1.12")
-	refused("cluster.name: was talos-dev, is now talos-two: every machine would be made anew",
+	refused("cluster.name: was talos-dev, is now talos-two: every machine would be recreated",
 		"version: v1.12.4", "version: v1.11.6", "name: talos-dev", "name: talos-two")
 	refused("kubernetes.etcdEncryption: was secretbox, is now aescbc: what etcd holds could not be read any more",
 		"version: v1.12.4", "version: v1.11.6", "    version: v1.34.1\n", "    version: v1.34.1\n    etcdEncryption: aescbc\n")

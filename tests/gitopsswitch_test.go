@@ -24,7 +24,7 @@ func TestAnotherWayOfFollowingGit(t *testing.T) {
 	assert.Contains(t, refused.all(), "Flux at day 0 is for a cluster that is yet to be made")
 
 	edit(t, up.file, "method: inline", "method: operator", "chart: {version: 2.18.2}", "chart: {version: 0.58.1}")
-	assert.Contains(t, up.preview().all(), "Flux is installed anew, by another method (flux/operator after flux/chart)")
+	assert.Contains(t, up.preview().all(), "Flux is reinstalled by another method (flux/operator after flux/chart)")
 	up.again()
 	up.hasKustomization("flux-system")
 	var instances objects

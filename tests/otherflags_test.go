@@ -38,7 +38,7 @@ func TestOtherFlagsLoseNoMember(t *testing.T) {
 		r := up(tried.file, tried.flag)
 		assert.NotZero(t, r.code, tried)
 		assert.Contains(t, r.all(), tried.says)
-		assert.Contains(t, r.all(), "this run leaves out what guards this edit (--target, --exclude)")
+		assert.Contains(t, r.all(), "this run leaves out a step that this edit needs (--target, --exclude)")
 	}
 	assert.Empty(t, s.trace(started).of("pve.qmdestroy"))
 	c.hasNodes(all...)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-// A program of one's own: two small clusters that follow a repository, with settings written in Go.
+// An own program: two small clusters that follow a repository, with settings written in Go.
 package main
 
 import (

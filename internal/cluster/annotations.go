@@ -12,7 +12,7 @@ const BootsNextAnnotation = "talos-proxmox.dev/boots-next"
 // machine leaves by itself, and nobody has to name it in lifecycle.force.
 const LeavingAnnotation = "talos-proxmox.dev/leaving"
 
-// DrainedAnnotation marks nodes that were cordoned here, not by somebody else.
+// DrainedAnnotation marks nodes that a run of this program cordoned.
 const DrainedAnnotation = "talos-proxmox.dev/drained"
 
 // RerunAnnotation holds, as JSON of a kubeapply.Rerun, the command that a day-0 Job runs when it is recreated.

@@ -56,7 +56,7 @@ var (
 	assignment = regexp.MustCompile(`([A-Za-z_][A-Za-z0-9_.-]*)(?:=| = )([^\s&;,"']+)`)
 )
 
-// In returns what kind of credential stands in a text that is written plainly, or "" when none does: in an URL, as the value
+// In returns what kind of credential a text holds unencrypted, or "" when it holds none: in an URL, as the value
 // of a name, or by a form that only credentials have.
 func In(text string) string {
 	for _, t := range tokens {
@@ -106,7 +106,7 @@ func Refers(value string) bool {
 		strings.EqualFold(value, "false")
 }
 
-// Hidden stands for what is not printed.
+// Hidden is printed in place of a credential.
 const Hidden = "…"
 
 var (

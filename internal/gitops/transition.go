@@ -36,7 +36,7 @@ func InstalledBy(g spec.GitOps) Installed {
 	return i
 }
 
-// displayName returns what people call the controller; empty when there is none.
+// displayName returns the controller's name for messages; empty when there is none.
 func (i Installed) displayName() string {
 	switch {
 	case i.How == None:
@@ -87,7 +87,7 @@ func (i Installed) Becomes(to Installed) (string, error) {
 			"namespace %s and its objects stay there, without effect. A generated deploy key goes; the age key "+
 			"stays in the stack and opens what was encrypted for it when gitops is turned on again", was, i.Namespace), nil
 	case was == is:
-		return fmt.Sprintf("gitops: %s is installed anew, by another method (%s after %s); everything that it applied "+
+		return fmt.Sprintf("gitops: %s is reinstalled by another method (%s after %s); everything that it applied "+
 			"keeps running meanwhile", was, to.How, i.How), nil
 	default:
 		return fmt.Sprintf("gitops: %s gives way to %s: everything that %s applied keeps running, and %s takes care of "+

@@ -22,7 +22,7 @@ func TestBecomes(t *testing.T) {
 		{"flux/chart", "flux/chart", "", ""},
 		{"flux/chart", "none", "gitops is turned off: Flux goes, and everything that it applied keeps running. Its namespace ns and its objects stay there, without effect. A generated deploy key goes; the age key stays in the stack and opens what was encrypted for it when gitops is turned on again", ""},
 		{"argocd/chart", "none", "gitops is turned off: Argo CD goes, and everything that it applied keeps running. Its namespace ns and its objects stay there, without effect. A generated deploy key goes; the age key stays in the stack and opens what was encrypted for it when gitops is turned on again", ""},
-		{"flux/chart", "flux/operator", "gitops: Flux is installed anew, by another method (flux/operator after flux/chart); everything that it applied keeps running meanwhile", ""},
+		{"flux/chart", "flux/operator", "gitops: Flux is reinstalled by another method (flux/operator after flux/chart); everything that it applied keeps running meanwhile", ""},
 		{"flux/operator", "argocd/chart", "gitops: Flux gives way to Argo CD: everything that Flux applied keeps running, and Argo CD takes care of what it finds in git", ""},
 		{"flux/inline", "none", "gitops is turned off: Flux, which Talos installed at day 0, keeps running and keeps what it applied; only its credentials go", ""},
 		{"none", "flux/inline", "", "gitops: Flux at day 0 is for a cluster that is yet to be made: Talos applies such manifests at bootstrap. Choose gitops.method chart or operator, or gitops.dayZero false"},

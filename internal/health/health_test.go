@@ -142,9 +142,9 @@ func TestWaitHealthyReportsWhatItWaitsForAndGoesOn(t *testing.T) {
 	c := clustertest.Healthy(d)
 	c.Change(clustertest.Address(2), func(n *clustertest.Node) { n.Stage = "booting" })
 	var lines []string
-	patience := cluster.PollOptions{Timeout: time.Minute, Interval: time.Millisecond, Call: time.Second}
+	limit := cluster.PollOptions{Timeout: time.Minute, Interval: time.Millisecond, Call: time.Second}
 
-	err := health.WaitHealthy(t.Context(), c, func() cluster.Cluster { return d }, patience, func(line string) {
+	err := health.WaitHealthy(t.Context(), c, func() cluster.Cluster { return d }, limit, func(line string) {
 		lines = append(lines, line)
 		// What was waited for comes true, and the next thing is missing.
 		switch len(lines) {
@@ -170,15 +170,15 @@ func TestWaitHealthyEndsWithTheCheckThatFailed(t *testing.T) {
 	d := clustertest.Describe(3, 0)
 	c := clustertest.Healthy(d)
 	c.Change(clustertest.Address(3), func(n *clustertest.Node) { n.Unreachable = true })
-	patience := cluster.PollOptions{Timeout: 50 * time.Millisecond, Interval: time.Millisecond, Call: time.Second}
+	limit := cluster.PollOptions{Timeout: 50 * time.Millisecond, Interval: time.Millisecond, Call: time.Second}
 
-	err := health.WaitHealthy(t.Context(), c, func() cluster.Cluster { return d }, patience, func(string) {}, nil)
+	err := health.WaitHealthy(t.Context(), c, func() cluster.Cluster { return d }, limit, func(string) {}, nil)
 
 	var found *health.Unhealthy
 	require.ErrorAs(t, err, &found)
 	assert.Equal(t, "node-3 (10.0.0.3)", found.Node)
 	assert.Equal(t, "the Talos API answers on every node", found.Check)
-	assert.Equal(t, patience.Timeout, found.Waited)
+	assert.Equal(t, limit.Timeout, found.Waited)
 	assert.ErrorIs(t, err, clustertest.ErrUnreachable)
 }
 

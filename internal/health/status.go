@@ -128,7 +128,7 @@ func ReportStatus(ctx context.Context, access cluster.Access, c cluster.Cluster,
 	if len(lines) == 0 {
 		return
 	}
-	report(fmt.Sprintf("cluster %q is not all alike:", c.Name))
+	report(fmt.Sprintf("cluster %q has nodes in different states:", c.Name))
 	for _, line := range lines {
 		report("  " + line)
 	}

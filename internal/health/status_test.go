@@ -35,7 +35,7 @@ func TestSayWhere(t *testing.T) {
 				require.NoError(t, err)
 			},
 			[]string{
-				`cluster "test" is not all alike:`,
+				`cluster "test" has nodes in different states:`,
 				"  node-1 runs Talos v1.12.5 (plain)",
 				"  node-2 does not answer: connection refused",
 				"  node-3 runs Talos v1.12.4 (plain), is booting, waits for services: etcd not healthy",

@@ -23,7 +23,7 @@ func (l *checkRun) terminationMessage(ctx context.Context) string {
 	l.inKubernetes(ctx, func(ctx context.Context, api kubernetes.Interface) *finding {
 		pods, err := api.CoreV1().Pods(SystemNamespace).List(ctx, metav1.ListOptions{})
 		if err != nil {
-			return nil // what the node says stands without it
+			return nil // the node's own error is enough
 		}
 		for _, pod := range pods.Items {
 			if words = terminationMessageOf(pod); words != "" {

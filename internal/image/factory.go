@@ -19,10 +19,10 @@ import (
 // answerLimit is how much of an answer is read.
 const answerLimit = 1 << 20
 
-// Awake returns nil when the image's factory answers the registration of a schematic within limit, whatever it
+// CheckReachable returns nil when the image's factory answers the registration of a schematic within limit, whatever it
 // answers. The Talos provider waits for that answer for ever; what else may go wrong it tells itself. A schematic
 // may be registered any number of times. The request goes through HTTPS_PROXY where that is set.
-func Awake(ctx context.Context, img spec.Image, schematicYAML string, limit time.Duration) error {
+func CheckReachable(ctx context.Context, img spec.Image, schematicYAML string, limit time.Duration) error {
 	factory := strings.TrimSuffix(spec.Value(img.FactoryURL), "/")
 	calling, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

@@ -52,7 +52,7 @@ func TestAwake(t *testing.T) {
 			if test.silent {
 				limit = 50 * time.Millisecond
 			}
-			err := image.Awake(t.Context(), spec.Image{FactoryURL: &s.URL}, "customization: {}", limit)
+			err := image.CheckReachable(t.Context(), spec.Image{FactoryURL: &s.URL}, "customization: {}", limit)
 			if !test.silent {
 				require.NoError(t, err)
 

@@ -40,7 +40,7 @@ func WaitFluxSync(ctx context.Context, api Objects, what FluxSync, p cluster.Pol
 	defer cancel()
 
 	f := &fluxWaiter{
-		api: api, what: what, patience: p, report: report,
+		api: api, what: what, poll: p, report: report,
 		started: time.Now(), seen: map[string]*syncedObject{},
 	}
 	f.token = f.started.UTC().Format(time.RFC3339Nano)
@@ -65,13 +65,13 @@ func WaitFluxSync(ctx context.Context, api Objects, what FluxSync, p cluster.Pol
 
 // fluxWaiter waits for everything that reads one repository.
 type fluxWaiter struct {
-	api      Objects
-	what     FluxSync
-	patience cluster.PollOptions
-	report   func(line string)
-	token    string // of what this run asks of Flux
-	started  time.Time
-	seen     map[string]*syncedObject // by kind and name
+	api     Objects
+	what    FluxSync
+	poll    cluster.PollOptions
+	report  func(line string)
+	token   string // of what this run asks of Flux
+	started time.Time
+	seen    map[string]*syncedObject // by kind and name
 }
 
 // syncedObject holds what was seen last of an object.
@@ -100,7 +100,7 @@ func (f *fluxWaiter) repository(ctx context.Context) (bool, error) {
 		return false, fmt.Errorf("reading %s: %w", what, err)
 	}
 
-	return f.judge(o, what+" "+f.what.Name, state)
+	return f.assess(o, what+" "+f.what.Name, state)
 }
 
 func (f *fluxWaiter) kustomizations(ctx context.Context) (bool, error) {
@@ -125,7 +125,7 @@ func (f *fluxWaiter) kustomizations(ctx context.Context) (bool, error) {
 		o := f.object(name)
 		done := false
 		if f.ask(ctx, o, name, f.what.Kustomizations+"/"+state.Metadata.Name) {
-			done, err = f.judge(o, name, state)
+			done, err = f.assess(o, name, state)
 		}
 		all, lasts = all && done, lasts || err != nil
 	}
@@ -164,8 +164,8 @@ func (f *fluxWaiter) ask(ctx context.Context, o *syncedObject, name, path string
 	return true
 }
 
-// judge reports whether Flux reconciled an object successfully since it was asked.
-func (f *fluxWaiter) judge(o *syncedObject, name string, state fluxState) (bool, error) {
+// assess reports whether Flux reconciled an object successfully since it was asked.
+func (f *fluxWaiter) assess(o *syncedObject, name string, state fluxState) (bool, error) {
 	ready := state.ready()
 	o.ready = false
 	switch {

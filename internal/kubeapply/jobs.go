@@ -72,7 +72,7 @@ func (m Manifests) chooseCommand(ctx context.Context, job *unstructured.Unstruct
 	}
 	first, ok := containers[0].(map[string]any)
 	if !ok {
-		return &refusal{fmt.Errorf("the Job's container is none")}
+		return &refusal{fmt.Errorf("the Job has no container")}
 	}
 	command := make([]any, 0, len(again.Command))
 	for _, word := range again.Command {

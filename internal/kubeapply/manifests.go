@@ -180,7 +180,7 @@ func applyTo(ctx context.Context, client dynamic.ResourceInterface, wanted *unst
 // remove deletes one object that left the manifests.
 func (m Manifests) remove(ctx context.Context, id ObjectID) error {
 	if why := id.Stays(); why != "" {
-		m.Report(fmt.Sprintf("%s stays, since %s: delete it yourself when nobody needs it", id, why))
+		m.Report(fmt.Sprintf("%s stays, since %s: delete it yourself when it is no longer needed", id, why))
 
 		return nil
 	}

@@ -189,7 +189,7 @@ func TestObjectsGoWithTheirManifest(t *testing.T) {
 		"v1/ConfigMap/one/never-was", "v1/Namespace//one", "example.com/v1/Unknown/one/a")
 	require.NoError(t, err)
 	assert.ElementsMatch(t, []string{
-		"Namespace one stays, since what is in it would go too: delete it yourself when nobody needs it",
+		"Namespace one stays, since what is in it would go too: delete it yourself when it is no longer needed",
 		"ConfigMap one/held stays, since example.com/clean must clean up behind it: delete it yourself",
 		"ConfigMap one/flux stays: kustomize-controller manages it by now",
 		"ConfigMap one/gone is deleted, since its manifest is gone",

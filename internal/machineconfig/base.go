@@ -71,7 +71,7 @@ func (r *builder) options() []generate.Option {
 	}
 }
 
-// cniName returns Talos's word for the pod network: everything but its own flannel is none, and comes
+// cniName returns Talos's word for the pod network: "none" for all but its own flannel, since any other comes
 // with the manifests.
 func cniName(cfg spec.Config) string {
 	if spec.Value(cfg.CNI.Name) == "flannel" {

@@ -18,7 +18,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// hidden stands for values that are not shown.
+// hidden is shown in place of secret values.
 const hidden = "(not shown)"
 
 // Differences returns what differs between two machine configurations, one line for each setting with its

@@ -62,7 +62,7 @@ func approverAccess(name string, labels object) string {
 	})
 }
 
-// approverPod runs as nobody, on any node.
+// approverPod runs as the user nobody, on any node.
 func approverPod(name, image string) object {
 	probe := func(path string) object { return object{"httpGet": object{"path": path, "port": "health"}} }
 

@@ -80,7 +80,7 @@ func ciliumJob(cfg spec.Config, settings spec.Cilium, values object) string {
 // jobAgainAnnotation has the value of cluster.RerunAnnotation, whose package needs a Kubernetes client.
 const jobAgainAnnotation = "talos-proxmox.dev/again"
 
-// ciliumCommand returns what the CLI is told. Of an OCI repository it wants the chart's own name too.
+// ciliumCommand returns the arguments of the CLI. Of an OCI repository it wants the chart's own name too.
 func ciliumCommand(cfg spec.Config, verb string) list {
 	chart := CiliumChart(cfg)
 	args := list{

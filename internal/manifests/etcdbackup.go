@@ -57,7 +57,7 @@ const (
 	backupS3    = "talos-backup-s3"
 )
 
-// backupPod takes one snapshot, as nobody and on any node.
+// backupPod takes one snapshot, as the user nobody, on any node.
 func backupPod(cluster string, b spec.EtcdBackup) object {
 	variable := func(name, value string) object { return object{"name": name, "value": value} }
 	variables := list{

@@ -24,16 +24,16 @@ type Release struct {
 	Name string
 	// Namespace of the release.
 	Namespace string
-	// Kubernetes is the version that the chart is told, "v1.35.0".
+	// Kubernetes is the version that the chart sees, "v1.35.0".
 	Kubernetes string
 	// Values override the chart's own.
 	Values map[string]any
-	// APIs are API versions that the chart is told beside Kubernetes's own.
+	// APIs are API versions that the chart sees beside Kubernetes's own.
 	APIs []string
 }
 
-// unsteady finds functions by which a template may give another text each time.
-var unsteady = regexp.MustCompile(
+// nondeterministic finds functions by which a template may give another text each time.
+var nondeterministic = regexp.MustCompile(
 	`\b(gen(CA|SelfSigned|Signed|PrivateKey)|rand|uuidv4|now\b|derivePassword|htpasswd|bcrypt|shuffle)`)
 
 // render renders a chart without a cluster: custom resource definitions, hooks that come before,
@@ -135,7 +135,7 @@ func join(c *chart.Chart, hooks []*release.Hook, sorted []releaseutil.Manifest) 
 
 // hasUnsteady reports whether any template could give another text each time.
 func hasUnsteady(c *chart.Chart) bool {
-	if slices.ContainsFunc(c.Templates, func(f *chart.File) bool { return unsteady.Match(f.Data) }) {
+	if slices.ContainsFunc(c.Templates, func(f *chart.File) bool { return nondeterministic.Match(f.Data) }) {
 		return true
 	}
 

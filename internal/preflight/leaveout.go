@@ -91,7 +91,7 @@ func isWritten(c spec.Config, path string) bool {
 	return ok && has(reflect.ValueOf(node.Node), elements[2:])
 }
 
-// has reports whether something stands at a path below v, or where it leads into free text.
+// has reports whether there is a value at a path below v, or where it leads into free text.
 func has(v reflect.Value, path []string) bool {
 	for v.Kind() == reflect.Pointer {
 		v = v.Elem()

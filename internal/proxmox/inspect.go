@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// Machine holds what a VM is like, as far as it says whether it is the one that is meant.
+// Machine describes a VM as far as is needed to tell whether it is the expected one.
 type Machine struct {
 	Name, Host string
 	// MACs of the network cards, in order, upper case.
@@ -34,7 +34,7 @@ var (
 	cardSlot = regexp.MustCompile(`^net\d+$`)
 )
 
-// Inspect looks at the VM of an id, wherever it is; nil when there is none.
+// Inspect returns the VM with an id, on whichever host it is; nil when there is none.
 func (c *Client) Inspect(ctx context.Context, id int) (*Machine, error) {
 	var all []VM
 	if err := c.call(ctx, http.MethodGet, "/cluster/resources?type=vm", nil, &all); err != nil {

@@ -31,7 +31,7 @@ func (d Disruption) turnTimeout() time.Duration {
 	return time.Duration(len(d.Checker.Cluster.Members)) * (d.Drain.Timeout + 2*d.Checker.Poll.Timeout)
 }
 
-// Reboot leads one node through the gate around a reboot that somebody else causes: the provider that edits
+// Reboot leads one node through the gate around a reboot that something else causes: the provider that edits
 // its VM, or Talos when it applies a configuration. Neither drains the node. Use one for each node and run; the
 // zero value is ready.
 type Reboot struct {

@@ -48,7 +48,7 @@ func (u Upgrade) Run(ctx context.Context, m cluster.Member, image cluster.Image)
 			"  nothing was changed; when it answers again, run `pulumi up` again", m, err)
 	}
 	if cluster.SameImage(runs, image) {
-		done, err := u.keep(ctx, m, runs, image)
+		done, err := u.confirmRunning(ctx, m, runs, image)
 		if err != nil || done {
 			return err
 		}

@@ -42,10 +42,10 @@ func (u Upgrade) install(
 	return err
 }
 
-// keep uncordons a node that runs the image already, whose upgrade may have been interrupted after its reboot.
+// confirmRunning uncordons a node that runs the image already, whose upgrade may have been interrupted after its reboot.
 // It returns false for a node that would boot another image next, installed by a run that was interrupted
 // before.
-func (u Upgrade) keep(ctx context.Context, m cluster.Member, runs, image cluster.Image) (bool, error) {
+func (u Upgrade) confirmRunning(ctx context.Context, m cluster.Member, runs, image cluster.Image) (bool, error) {
 	kubernetes, err := u.Access.Kubernetes(ctx)
 	if err != nil {
 		return false, fmt.Errorf("upgrading node %s: %w", m, err)

@@ -26,7 +26,7 @@ func Check(c spec.Config, l *check.List) spec.Config { return CheckAll(c, Inputs
 type Inputs struct {
 	// ReadFile reads a file of the project by its path; nil where there are none to read, and images are not checked.
 	ReadFile func(path string) ([]byte, error)
-	// Environment looks up the variables that the Proxmox provider takes its access from; nil where access is nobody's concern.
+	// Environment looks up the variables that the Proxmox provider takes its access from; nil where access does not matter.
 	Environment func(name string) string
 }
 
@@ -61,7 +61,7 @@ func CheckAll(c spec.Config, in Inputs, l *check.List) spec.Config {
 	return s.Config
 }
 
-// CheckNodes records what is wrong with the nodes themselves, whatever else the cluster is made
+// CheckNodes records what is wrong with the nodes themselves, apart from what else the cluster is made
 // of: for a caller that has nodes and no cluster.
 func CheckNodes(c spec.Config, l *check.List) {
 	s := scope.New(c, l)

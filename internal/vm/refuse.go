@@ -23,7 +23,7 @@ const (
 // VM, and thus permits all that neither touches the disks which outlive it nor replaces VMs by itself.
 func Refuse(node string, was, now Identity, allowed []string, l *check.List) {
 	r := refusal{node: node, allowed: allowed, l: l}
-	r.kept(was, now)
+	r.keptDisks(was, now)
 	r.limits(was, now)
 	if was.Rebuild != now.Rebuild {
 		r.rebuilt(was, now)
@@ -40,7 +40,7 @@ func Refuse(node string, was, now Identity, allowed []string, l *check.List) {
 		r.impossible("role", "was %s, is now %s: a node cannot change its role", was.Role, now.Role)
 	}
 	if was.System != "" && was.System != now.System {
-		r.impossible("image", "the system on the disk is %s; %s would have to be installed anew", was.System, now.System)
+		r.impossible("image", "the system on the disk is %s; %s would have to be reinstalled", was.System, now.System)
 	}
 	if was.Address != now.Address {
 		r.impossible("networks", "the node's address was %s, is now %s: etcd and Kubernetes know the node by it",
@@ -57,9 +57,9 @@ type refusal struct {
 	l       *check.List
 }
 
-// kept refuses what a rebuild cannot do either: the disks that outlive the VM stay what and where
+// keptDisks refuses what a rebuild cannot do either: the disks that outlive the VM stay what and where
 // they are.
-func (r refusal) kept(was, now Identity) {
+func (r refusal) keptDisks(was, now Identity) {
 	if was.DataVMID == 0 {
 		return
 	}

@@ -102,7 +102,7 @@ func TestRefuse(t *testing.T) {
 		"identity in the cluster": {
 			now: func(i *vm.Identity) { i.Address, i.Role, i.System = "10.0.0.6", "controlplane", "nocloud arm64" },
 			problems: []string{
-				"image: the system on the disk is nocloud amd64; nocloud arm64 would have to be installed anew" + rebuild,
+				"image: the system on the disk is nocloud amd64; nocloud arm64 would have to be reinstalled" + rebuild,
 				"networks: the node's address was 10.0.0.5, is now 10.0.0.6: etcd and Kubernetes know the node by it" + rebuild,
 				"role: was worker, is now controlplane: a node cannot change its role" + rebuild,
 			},

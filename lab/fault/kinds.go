@@ -60,7 +60,8 @@ func hosts() []Definition {
 
 func apis() []Definition {
 	call := []Key{
-		{Name: "api", Means: "proxmox, talos, or web for the Image Factory and chart repositories", Required: true, Selects: true, check: oneOf(Proxmox, Talos, Web)},
+		{Name: "api", Means: "proxmox, talos, or web for the Image Factory and chart repositories", Required: true, Selects: true,
+			check: oneOf(Proxmox, Talos, Web)},
 		{
 			Name: "call", Default: "*", Selects: true,
 			Means: "the call: a path as in /nodes/*/qemu, or a method of the Talos API as in ApplyConfiguration; * is every call",
@@ -85,7 +86,8 @@ func apis() []Definition {
 		{Kind: APITimeout, Means: "an API takes a call and never answers, until the caller gives up or the fault is removed", Keys: call},
 		{
 			Kind: APISlow, Means: "an API answers late",
-			Keys: append(slices.Clone(call), Key{Name: "by", Means: "how late, in real time whatever the lab's speed", Default: "30s", check: duration}),
+			Keys: append(slices.Clone(call), Key{Name: "by", Means: "how late, in real time whatever the lab's speed", Default: "30s",
+				check: duration}),
 		},
 	}
 }

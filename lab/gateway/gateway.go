@@ -159,7 +159,8 @@ func (g *Gateway) refuse(w http.ResponseWriter, host string, err error) {
 	}
 	defer func() { _ = conn.Close() }() // everything was written, or nobody reads it
 
-	_, _ = fmt.Fprintf(conn, "HTTP/1.1 502 %s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s\n",
+	_, _ = fmt.Fprintf(conn,
+		"HTTP/1.1 502 %s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s\n",
 		sentence, len(sentence)+1, sentence) // the client is gone when this fails
 }
 

@@ -48,7 +48,8 @@ func (w *Web) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 
 		return
 	}
-	http.Error(out, fmt.Sprintf("the lab has nobody at https://%s%s; nothing here leaves this machine", r.Host, r.URL.Path), http.StatusBadGateway)
+	http.Error(out, fmt.Sprintf("the lab has nobody at https://%s%s; nothing here leaves this machine", r.Host, r.URL.Path),
+		http.StatusBadGateway)
 }
 
 func (w *Web) find(r *http.Request) http.Handler {

@@ -221,7 +221,8 @@ func fail(w http.ResponseWriter, f *failure) {
 	defer func() { _ = conn.Close() }() // everything was written, or nobody reads it
 
 	phrase := strings.NewReplacer("\r", " ", "\n", " ").Replace(f.message)
-	_, _ = fmt.Fprintf(rw, "HTTP/1.1 %d %s\r\nContent-Type: application/json;charset=UTF-8\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s",
+	_, _ = fmt.Fprintf(rw,
+		"HTTP/1.1 %d %s\r\nContent-Type: application/json;charset=UTF-8\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s",
 		f.status, phrase, len(data), data) // the client is gone when this fails
 	_ = rw.Flush()
 }

@@ -78,7 +78,8 @@ func (a *api) qemu() {
 		return upid(r.cluster.MoveDisk(node, id, r.param("disk"), r.param("storage"), r.param("format"), r.flag("delete"), r.user))
 	})
 	a.vm("POST "+vmPath+"/migrate", "VM.Migrate", func(r *request, node string, id int) (any, error) {
-		return upid(r.cluster.Migrate(node, id, r.param("target"), r.param("targetstorage"), r.flag("online"), r.flag("with-local-disks"), r.user))
+		return upid(r.cluster.Migrate(node, id, r.param("target"), r.param("targetstorage"), r.flag("online"),
+			r.flag("with-local-disks"), r.user))
 	})
 	a.vm("POST "+vmPath+"/clone", "VM.Clone", func(r *request, node string, id int) (any, error) {
 		newID, err := strconv.Atoi(r.param("newid"))

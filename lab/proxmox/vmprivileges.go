@@ -23,11 +23,13 @@ var (
 // settingPrivilege returns the privilege of a plain setting, "" for one that is looked at elsewhere.
 func settingPrivilege(key string) []string {
 	switch {
-	case slices.Contains([]string{"cores", "cpu", "cpulimit", "cpuunits", "numa", "sockets", "vcpus", "affinity"}, key), numaKey.MatchString(key):
+	case slices.Contains([]string{"cores", "cpu", "cpulimit", "cpuunits", "numa", "sockets", "vcpus", "affinity"}, key),
+		numaKey.MatchString(key):
 		return []string{"VM.Config.CPU"}
 	case slices.Contains([]string{"memory", "balloon", "shares", "hugepages", "keephugepages"}, key):
 		return []string{"VM.Config.Memory"}
-	case slices.Contains([]string{"acpi", "hotplug", "kvm", "machine", "scsihw", "smbios1", "tablet", "vga", "watchdog"}, key), hostKey.MatchString(key):
+	case slices.Contains([]string{"acpi", "hotplug", "kvm", "machine", "scsihw", "smbios1", "tablet", "vga", "watchdog"}, key),
+		hostKey.MatchString(key):
 		return []string{"VM.Config.HWType"}
 	case slices.Contains([]string{"boot", "bootdisk", "vmstatestorage"}, key):
 		return []string{"VM.Config.Disk"}

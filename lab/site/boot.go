@@ -128,7 +128,7 @@ func (c *Cluster) machine(v *vm, p *process) *guest.Machine {
 	}
 
 	for _, k := range bootOrder(config) {
-		if pve.DiskKey.MatchString(k) && c.boots(v, m, k, config) {
+		if pve.DiskKey.MatchString(k) && c.boots(m, k, config) {
 			return m
 		}
 	}
@@ -200,7 +200,7 @@ func (c *Cluster) plug(v *vm, m *guest.Machine, key string, config map[string]st
 }
 
 // boots reports whether firmware finds something on a device, and notes it in m.
-func (c *Cluster) boots(v *vm, m *guest.Machine, key string, config map[string]string) bool {
+func (c *Cluster) boots(m *guest.Machine, key string, config map[string]string) bool {
 	if pve.ParseProperties("file", config[key]).Get("media") == "cdrom" {
 		m.BootedFromCD = m.CD != nil && runsOn(m.CD, config)
 
@@ -226,7 +226,8 @@ func runsOn(i *guest.Image, config map[string]string) bool {
 }
 
 func cloudInit(name string, config map[string]string) *guest.CloudInit {
-	ci := &guest.CloudInit{Hostname: name, User: config["ciuser"], DNSServers: pve.SplitList(config["nameserver"]), DNSDomain: config["searchdomain"]}
+	ci := &guest.CloudInit{Hostname: name, User: config["ciuser"], DNSServers: pve.SplitList(config["nameserver"]),
+		DNSDomain: config["searchdomain"]}
 	for i := range 32 {
 		s, ok := config["ipconfig"+strconv.Itoa(i)]
 		if !ok {

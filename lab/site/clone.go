@@ -102,7 +102,7 @@ func (c *Cluster) copyDrive(src, v *vm, value, storage string) (string, error) {
 	if storage == "" {
 		storage = vol.Storage
 	}
-	_, d, err := c.imageStorage(v.Host, storage)
+	d, err := c.imageStorage(v.Host, storage)
 	if err != nil {
 		return "", err
 	}

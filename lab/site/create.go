@@ -107,7 +107,7 @@ func (c *Cluster) checkDrives(host string, params map[string]string) error {
 		}
 		wantsImages := newDisk.MatchString(file) || strings.HasSuffix(file, ":cloudinit")
 		if wantsImages {
-			if _, _, err := c.imageStorage(host, storage); err != nil {
+			if _, err := c.imageStorage(host, storage); err != nil {
 				return err
 			}
 		} else if _, _, err := c.storage(host, storage); err != nil {

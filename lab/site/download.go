@@ -102,7 +102,8 @@ func (c *Cluster) Download(host string, r DownloadRequest, user string) (string,
 	case (r.Checksum == "") != (r.ChecksumAlgorithm == ""):
 		return "", pve.Invalid("checksum", "checksum and checksum-algorithm go together")
 	case r.ChecksumAlgorithm != "" && newHash(r.ChecksumAlgorithm) == nil:
-		return "", pve.Invalid("checksum-algorithm", "value '%s' does not have a value in the enumeration 'md5, sha1, sha224, sha256, sha384, sha512'", r.ChecksumAlgorithm)
+		return "", pve.Invalid("checksum-algorithm",
+			"value '%s' does not have a value in the enumeration 'md5, sha1, sha224, sha256, sha384, sha512'", r.ChecksumAlgorithm)
 	case r.Compression != "" && !compressions.MatchString(r.Compression):
 		return "", pve.Invalid("compression", "value '%s' does not match the regex pattern", r.Compression)
 	}

@@ -56,7 +56,7 @@ func (c *Cluster) attach(v *vm, key, value, user string, made *[]*volume) (strin
 }
 
 func (c *Cluster) attachCloudInit(v *vm, p pve.Properties, storage string, made *[]*volume) (string, error) {
-	_, d, err := c.imageStorage(v.Host, storage)
+	d, err := c.imageStorage(v.Host, storage)
 	if err != nil {
 		return "", err
 	}
@@ -82,7 +82,7 @@ func (c *Cluster) attachCloudInit(v *vm, p pve.Properties, storage string, made 
 
 func (c *Cluster) attachNew(v *vm, key string, p pve.Properties, user string, made *[]*volume) (string, error) {
 	m := newDisk.FindStringSubmatch(p.Get("file"))
-	_, d, err := c.imageStorage(v.Host, m[1])
+	d, err := c.imageStorage(v.Host, m[1])
 	if err != nil {
 		return "", err
 	}
@@ -101,13 +101,14 @@ func (c *Cluster) attachNew(v *vm, key string, p pve.Properties, user string, ma
 		format = "raw"
 	}
 	if !d.fileBased() && format != "raw" {
-		return "", fmt.Errorf("unsupported format '%s' at /usr/share/perl5/PVE/Storage/LvmThinPlugin.pm line 87.", format) // Proxmox VE's own words
+		return "", fmt.Errorf("unsupported format '%s' at /usr/share/perl5/PVE/Storage/LvmThinPlugin.pm line 87.",
+			format) // Proxmox VE's own words
 	}
 
 	vol := volume{Name: c.diskName(d, v, format), Content: "images", Format: format, Size: size, VMID: v.ID}
 	var data []byte
 	if from := p.Get("import-from"); from != "" {
-		if data, err = c.importSource(v.Host, from, user, &vol); err != nil {
+		if err = c.importSource(v.Host, from, user, &vol); err != nil {
 			return "", err
 		}
 	}
@@ -139,26 +140,26 @@ func (c *Cluster) attachNew(v *vm, key string, p pve.Properties, user string, ma
 
 // importSource reads the image that a disk is made from. A path on the host, which is what stands for
 // `qm importdisk` over SSH, is for root alone.
-func (c *Cluster) importSource(host, from, user string, vol *volume) ([]byte, error) {
+func (c *Cluster) importSource(host, from, user string, vol *volume) error {
 	src, err := c.volume(host, from)
 	if strings.HasPrefix(from, "/") {
 		if user != "root@pam" {
-			return nil, fmt.Errorf("Only root can pass arbitrary filesystem paths.") // Proxmox VE's own words
+			return fmt.Errorf("Only root can pass arbitrary filesystem paths.") // Proxmox VE's own words
 		}
 		src, err = c.byPath(host, from)
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 
 	data, err := c.read(src)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	vol.Image = bootable(data)
 	vol.Size = max(vol.Size, src.Size, importedSize)
 
-	return nil, nil
+	return nil
 }
 
 // importedSize is the virtual size of Talos's disk images.
@@ -175,17 +176,17 @@ func (c *Cluster) byPath(host, file string) (*volume, error) {
 	return nil, pve.Errorf("file '%s' does not exist", file)
 }
 
-// imageStorage returns what [Cluster.storage] does, for disks.
-func (c *Cluster) imageStorage(host, id string) (HostDef, StorageDef, error) {
-	h, d, err := c.storage(host, id)
+// imageStorage returns a storage of the host that takes disks.
+func (c *Cluster) imageStorage(host, id string) (StorageDef, error) {
+	_, d, err := c.storage(host, id)
 	if err != nil {
-		return h, d, err
+		return d, err
 	}
 	if !d.holds("images") {
-		return h, d, pve.Invalid("storage", "storage '%s' does not support vm images", id)
+		return d, pve.Invalid("storage", "storage '%s' does not support vm images", id)
 	}
 
-	return h, d, nil
+	return d, nil
 }
 
 // diskName returns the first free one.

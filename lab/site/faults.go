@@ -86,5 +86,6 @@ func noSpace(d StorageDef, disk string) error {
 		return fmt.Errorf("unable to create image: qemu-img: %s/images/%s: Could not resize file: No space left on device", d.path(), disk)
 	}
 
-	return fmt.Errorf("lvcreate 'pve/%s' error:   Cannot create new thin volume, free space in thin pool pve/data reached threshold.", disk) // LVM's own words
+	return fmt.Errorf("lvcreate 'pve/%s' error:   Cannot create new thin volume, "+ // LVM's own words
+		"free space in thin pool pve/data reached threshold.", disk)
 }

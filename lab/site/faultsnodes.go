@@ -57,7 +57,7 @@ func (c *Cluster) awaitReturn(ctx context.Context, p *process) {
 		return
 	}
 
-	c.s.setState(p, stateLost, nil)
+	c.s.setState(p, stateLost)
 	select {
 	case <-until:
 	case <-p.reset:
@@ -79,7 +79,7 @@ func (c *Cluster) returns(ctx context.Context, m *guest.Machine, p *process) boo
 	if !yes {
 		return true
 	}
-	c.s.setState(p, stateLost, nil)
+	c.s.setState(p, stateLost)
 
 	select {
 	case <-f.Over:

@@ -86,7 +86,7 @@ func (c *Cluster) migrate(v *vm, to HostDef, targetStorage string, local bool) e
 		if targetStorage != "" {
 			dest = targetStorage
 		}
-		_, d, err := c.imageStorage(to.Name, dest)
+		d, err := c.imageStorage(to.Name, dest)
 		if err != nil {
 			return err
 		}

@@ -35,7 +35,7 @@ func (c *Cluster) MoveDisk(host string, id int, disk, storage, format string, dr
 		c.s.mu.Lock()
 		defer c.s.mu.Unlock()
 
-		_, d, err := c.imageStorage(v.Host, storage)
+		d, err := c.imageStorage(v.Host, storage)
 		if err != nil {
 			return err
 		}
@@ -62,7 +62,7 @@ func (c *Cluster) movable(v *vm, disk, storage, format string) (*volume, error) 
 	if src.Storage == storage && (format == "" || format == src.Format) {
 		return nil, pve.Errorf("you can't move to the same storage with same format")
 	}
-	_, _, err = c.imageStorage(v.Host, storage)
+	_, err = c.imageStorage(v.Host, storage)
 
 	return src, err
 }

@@ -110,7 +110,7 @@ func (c *Cluster) run(ctx context.Context, v *vm, p *process) {
 func (c *Cluster) bootOnce(ctx context.Context, cut context.CancelFunc, v *vm, p *process) guest.Exit {
 	m := c.machine(v, p)
 	if m == nil || c.s.opts.Guest == nil {
-		c.s.setState(p, stateNoBoot, nil)
+		c.s.setState(p, stateNoBoot)
 		<-ctx.Done()
 
 		return guest.ExitPowerOff
@@ -127,22 +127,23 @@ func (c *Cluster) bootOnce(ctx context.Context, cut context.CancelFunc, v *vm, p
 	if !c.returns(ctx, m, p) {
 		return guest.ExitReboot
 	}
-	c.s.setState(p, stateGuest, nil)
+	c.s.setState(p, stateGuest)
 	exit := c.s.opts.Guest(m).Run(ctx, m)
 
 	if exit == guest.ExitHalt {
-		c.s.setState(p, stateHalted, nil)
+		c.s.setState(p, stateHalted)
 		<-ctx.Done()
 
 		return guest.ExitPowerOff
 	}
-	c.s.setState(p, stateNoBoot, nil)
+	c.s.setState(p, stateNoBoot)
 
 	return exit
 }
 
-func (s *Site) setState(p *process, state string, agent func() []guest.Interface) {
+// setState records the state of a machine whose guest, and with it the guest agent, does not run.
+func (s *Site) setState(p *process, state string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p.state, p.agent = state, agent
+	p.state, p.agent = state, nil
 }

@@ -16,7 +16,8 @@ import (
 
 // instant are the options that a running VM takes at once; all others but drives wait for its next
 // power cycle.
-var instant = regexp.MustCompile(`^(name|description|tags|onboot|startup|protection|hookscript|lock|migrate_\w+|template|vmstatestorage|unused\d+)$`)
+var instant = regexp.MustCompile(`^(name|description|tags|onboot|startup|protection|hookscript|lock|` +
+	`migrate_\w+|template|vmstatestorage|unused\d+)$`)
 
 // Update changes a VM's configuration. Settings that a running machine cannot take become pending.
 func (c *Cluster) Update(host string, id int, params map[string]string, user string) error {

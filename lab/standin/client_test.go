@@ -32,8 +32,8 @@ type engine struct {
 	rpc pulumirpc.ResourceProviderClient
 	// ignore is what the program ignores.
 	ignore []string
-	// patience is how long a deletion may take, in seconds; 0 leaves it to the provider.
-	patience float64
+	// deleteTimeout is how long a deletion may take, in seconds; 0 leaves it to the provider.
+	deleteTimeout float64
 }
 
 // serve starts a stand-in and returns its port.
@@ -215,7 +215,7 @@ func (e engine) remove(u resource.URN, id string, in, state resource.PropertyMap
 	e.t.Helper()
 
 	_, err := e.rpc.Delete(context.WithoutCancel(e.t.Context()), &pulumirpc.DeleteRequest{
-		Urn: string(u), Id: id, OldInputs: e.marshal(in), Properties: e.marshal(state), Timeout: e.patience,
+		Urn: string(u), Id: id, OldInputs: e.marshal(in), Properties: e.marshal(state), Timeout: e.deleteTimeout,
 	})
 
 	return err

@@ -85,9 +85,9 @@ func (s *kubernetesStage) play(t *testing.T, sc kubernetesScene) story {
 		s.post(t, collection, body)
 	}
 	e := s.engine
-	e.t, e.patience = t, 60
+	e.t, e.deleteTimeout = t, 60
 	if sc.impatient {
-		e.patience = 2
+		e.deleteTimeout = 2
 	}
 	p := player{
 		e: e, took: func() []string { return nil },

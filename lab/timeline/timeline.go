@@ -131,7 +131,8 @@ func render(bars []bar, lines map[string]int, begin, end time.Time) string {
 	x := func(t time.Time) float64 { return left + (width-left-20)*float64(t.Sub(begin))/float64(total) }
 	bottom := top + height*float64(len(lines))
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %.0f" font-family="sans-serif" font-size="12">`+"\n", width, bottom+60)
+	fmt.Fprintf(&b,
+		`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %.0f" font-family="sans-serif" font-size="12">`+"\n", width, bottom+60)
 	fmt.Fprintf(&b, `<rect width="%.0f" height="%.0f" fill="white"/>`+"\n", width, bottom+60)
 	for i := range 6 {
 		at := begin.Add(total * time.Duration(i) / 5)

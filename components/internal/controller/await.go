@@ -43,7 +43,7 @@ func (b *builder) await(
 		}
 		limit := cluster.DefaultPollOptions(time.Duration(*b.g.Await))
 
-		return kubeapply.WaitFluxSync(b.ctx.Context(), api, b.followed(), limit, step.Report)
+		return kubeapply.WaitFluxSync(b.ctx.Context(), api, b.fluxSync(), limit, step.Report)
 	}
 	repository, kustomization := gitops.GitRepository(b.g).Spec, gitops.Kustomization(b.g).Spec
 	values := make([]any, 0, len(credentials))
@@ -62,8 +62,8 @@ func (b *builder) await(
 	return err
 }
 
-// followed returns the API paths of the objects that must become Ready.
-func (b *builder) followed() kubeapply.FluxSync {
+// fluxSync returns the API paths of the objects that must become Ready.
+func (b *builder) fluxSync() kubeapply.FluxSync {
 	at := func(api, kind string) string {
 		return fmt.Sprintf("/apis/%s/namespaces/%s/%s", api, *b.g.Namespace, kind)
 	}

@@ -24,7 +24,7 @@ type Credentials struct {
 	AgeKey pulumi.StringInput
 }
 
-// placeholder stands in settings that are checked for a secret that is not known yet.
+// placeholder takes the place of a secret that is not known yet while settings are checked.
 const placeholder = "given-as-an-input"
 
 // Fill returns the settings with placeholders where a credential is given as an input, so that rules which

@@ -70,7 +70,7 @@ func (r *Record) HostOf(name, host string) pulumi.StringOutput {
 }
 
 // IsNew reports whether the node's VM is remembered for the first time in this run. No run has tried to make
-// it before, so that whatever stands in its place is somebody else's.
+// it before, so that a VM which has its id or name belongs to somebody else.
 func (r *Record) IsNew(name string) bool {
 	_, fresh := r.fresh.Load(name)
 

@@ -68,7 +68,7 @@ func TestARecordThatIsLeftOutStopsTheVM(t *testing.T) {
 				return
 			}
 			assert.ErrorContains(t, err, test.error)
-			assert.ErrorContains(t, err, "this run leaves out what guards this edit (--target, --exclude)")
+			assert.ErrorContains(t, err, "this run leaves out a step that this edit needs (--target, --exclude)")
 		})
 	}
 }

@@ -69,7 +69,7 @@ type Outcome[T any] struct {
 	value pulumi.Output
 }
 
-// OutcomeOf returns the value that the state has after the step of made. It is another than the wanted one where the
+// OutcomeOf returns the value that the state has after the step of made. It differs from the wanted one where the
 // engine was told to leave the step out: then none of its hooks ran.
 func OutcomeOf[T any](made *pulumi.Stash) Outcome[T] {
 	return Outcome[T]{value: made.Input.ApplyT(func(input any) (*T, error) {
@@ -95,7 +95,7 @@ func (o Outcome[T]) After(text string, check func(current T) error) pulumi.Strin
 			return "", errors.New("reading what the state remembers: it is missing")
 		}
 		if err := check(*current); err != nil {
-			return "", fmt.Errorf("%w\n  this run leaves out what guards this edit (--target, --exclude): run `pulumi up` without such flags", err)
+			return "", fmt.Errorf("%w\n  this run leaves out a step that this edit needs (--target, --exclude): run `pulumi up` without such flags", err)
 		}
 
 		return text, nil

@@ -17,7 +17,7 @@ import (
 )
 
 // creating reports whether this run makes the cluster, as the hook on its version of Kubernetes has seen: nothing
-// that runs can be harmed, and nobody waits but for what he needs. A run after one that was interrupted is none.
+// that runs can be harmed, and each step waits only for what it needs. A run after an interrupted one creates nothing.
 func (b *Build) creating() bool { return b.isNew.Load() && !b.adopted() }
 
 // afterIfLiving returns the option of a resource that comes after others in a cluster that lives, and waits for none

@@ -52,7 +52,7 @@ func (d downloads) edit(
 		found, err := d.fetcher.Manifest(ctx, url, d.headers)
 		if err != nil {
 			d.report(fmt.Sprintf("what %s held stays, since it cannot be fetched any more (%v): "+
-				"delete yourself what nobody needs", url, err))
+				"delete yourself what is no longer needed", url, err))
 
 			continue
 		}

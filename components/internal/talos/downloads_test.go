@@ -62,7 +62,7 @@ func TestEditedURLsBringAndTakeWhatTheyHold(t *testing.T) {
 	assert.Equal(t, []kubeapply.ObjectID{idOf("inline"), idOf("gone")}, remove)
 	require.Len(t, said, 1)
 	assert.Equal(t, fmt.Sprintf("what %s/lost held stays, since it cannot be fetched any more (%s/lost answers 403 Forbidden): "+
-		"delete yourself what nobody needs", at, at), said[0])
+		"delete yourself what is no longer needed", at, at), said[0])
 }
 
 func TestNewURLsMustBeReachable(t *testing.T) {

@@ -45,7 +45,7 @@ func registerKubernetes(b *Build) (*pulumi.Stash, error) {
 			return upgradeKubernetes(b, step) // nobody knows what a cluster runs that was made elsewhere
 		},
 		Plan: func(_ hook.Step, was, now kubernetesState) error {
-			if err := refuseKept(was, now); err != nil {
+			if err := refuseImmutable(was, now); err != nil {
 				return err
 			}
 			if err := talossecrets.RefuseRotation(was.Authorities, now.Authorities); err != nil {
@@ -102,7 +102,7 @@ func permitted(b *Build, kubernetes *pulumi.Stash) pulumi.StringOutput {
 
 	return rememberedAuthorities(b).ApplyT(func(now map[string]string) pulumi.StringOutput {
 		return outcome.After("", func(current kubernetesState) error {
-			if err := refuseKept(current, wanted); err != nil {
+			if err := refuseImmutable(current, wanted); err != nil {
 				return err
 			}
 			if current.Kubernetes != wanted.Kubernetes {

@@ -18,8 +18,8 @@ import (
 // fetchedMark is in place of the digest of what control planes fetch from a URL.
 const fetchedMark = "fetched"
 
-// keptMark follows the digest of an object that its chart wants to stay.
-const keptMark = " kept"
+// retainedMark follows the digest of an object that its chart wants to stay.
+const retainedMark = " kept"
 
 // manifestEdit holds what becomes of objects when the manifests are edited.
 type manifestEdit struct {
@@ -53,7 +53,7 @@ func manifestEditOf(before, after map[string]string) manifestEdit {
 		}
 		gone := kubeapply.ObjectID(id)
 		switch why := gone.Stays(); {
-		case strings.HasSuffix(before[id], keptMark):
+		case strings.HasSuffix(before[id], retainedMark):
 			edit.stay[gone] = "its chart says so"
 		case why != "":
 			edit.stay[gone] = why
@@ -82,7 +82,7 @@ func (e manifestEdit) lines() []string {
 		all = append(all, fmt.Sprintf("%s will be deleted, since its manifest is gone", id))
 	}
 	for _, id := range slices.Sorted(maps.Keys(e.stay)) {
-		all = append(all, fmt.Sprintf("%s stays, since %s: delete it yourself when nobody needs it", id, e.stay[id]))
+		all = append(all, fmt.Sprintf("%s stays, since %s: delete it yourself when it is no longer needed", id, e.stay[id]))
 	}
 
 	return all
@@ -107,7 +107,7 @@ func (l *dayZeroObjects) set(list []machineconfig.Manifest, urls []string, key [
 	for _, o := range all {
 		digests[o.ID] = o.Digest(key)
 		if o.Kept {
-			digests[o.ID] += keptMark
+			digests[o.ID] += retainedMark
 		}
 	}
 	l.mu.Lock()

@@ -30,9 +30,9 @@ func TestEditOfManifestsSaysWhatBecomesOfObjects(t *testing.T) {
 		"https://example.com/new.yaml will be fetched, and what it holds applied",
 		"what https://example.com/gone.yaml held will be deleted where no other manifest has it, but for kinds, namespaces and volumes",
 		"ConfigMap one/gone will be deleted, since its manifest is gone",
-		"CustomResourceDefinition a.example.com stays, since what is in it would go too: delete it yourself when nobody needs it",
-		"Namespace one stays, since what is in it would go too: delete it yourself when nobody needs it",
-		"Secret one/kept stays, since its chart says so: delete it yourself when nobody needs it",
+		"CustomResourceDefinition a.example.com stays, since what is in it would go too: delete it yourself when it is no longer needed",
+		"Namespace one stays, since what is in it would go too: delete it yourself when it is no longer needed",
+		"Secret one/kept stays, since its chart says so: delete it yourself when it is no longer needed",
 	}, edit.lines())
 	assert.Empty(t, manifestEditOf(nil, nil).lines())
 }

@@ -27,7 +27,7 @@ type memberState struct {
 
 // registerMembers registers the nodes of the cluster, after those that join in the same run. When a node is
 // missing that was there before, it is retired, before Pulumi deletes its VM at the end of the run. There is
-// no hook on deletion: a plain destroy asks nobody.
+// no hook on deletion: a plain destroy asks no node.
 func registerMembers(b *Build, before []pulumi.Resource) (*pulumi.Stash, error) {
 	nodes := map[string]memberState{}
 	for _, n := range b.Config.Nodes {

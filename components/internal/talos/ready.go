@@ -60,7 +60,7 @@ func registerReady(
 	}, opts...)
 }
 
-// mustBeHealthy returns what the gate stands for.
+// mustBeHealthy returns the input of the ready gate.
 func mustBeHealthy(b *Build, fingerprints pulumi.StringMap, objects pulumi.StringOutput) (pulumi.Map, error) {
 	nodes := pulumi.Map{}
 	for _, n := range b.Config.Nodes {

@@ -241,7 +241,7 @@ func timeouts(args *vm.VirtualMachineArgs, t spec.VMTimeouts) {
 	args.TimeoutStopVm = pulumi.Int(*t.Stop)
 }
 
-// MachineID returns a text that changes when the VM is created anew, and never else: the UUID that it was
+// MachineID returns a text that changes when the VM is recreated, and at no other time: the UUID that it was
 // created with; empty for a VM that was created without one.
 func MachineID(v *vm.VirtualMachine) pulumi.StringOutput {
 	// v.Smbios will not do: where the state has none, the SDK takes the inputs of this run for it, which are not

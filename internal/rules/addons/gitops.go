@@ -218,7 +218,7 @@ func (r *rules) gitAuth(g spec.Git) {
 	}
 }
 
-// gitHubURL checks the address of a GitHub of one's own.
+// gitHubURL checks the address of a GitHub Enterprise Server.
 func (r *rules) gitHubURL(at, address string) {
 	if _, ok := scope.WebURL(address, "https"); !ok {
 		r.Addf(at, "%q is no https:// URL", address)

@@ -128,7 +128,7 @@ func (r *rules) poolOnWire(path string, c spec.Cilium, pool scope.Range) {
 		if pool.Within(scope.RangeOf(p)) {
 			if own, last := p.Masked().Addr(), scope.LastOf(p); p.Addr().Is4() && p.Bits() < 31 && (pool.First == own || pool.Last == last) &&
 				spec.Value(c.Pools[check.Elements(path)[3]].Start) != "" {
-				r.Addf(path, "holds the network's own or broadcast address of %s, which nobody reaches: begin or end it one address apart", p)
+				r.Addf(path, "holds the network's own or broadcast address of %s, which cannot be reached: begin or end it one address apart", p)
 			}
 
 			return

@@ -109,7 +109,7 @@ func (r *rules) addressing(path string, d spec.Network) {
 		network, ok := r.CIDR(at+".network", route.Network)
 		same := fmt.Sprint(route.Network, " ", spec.Value(route.Metric))
 		if ok && seen[same] {
-			r.Addf(at+".network", "%s stands there twice: remove one, or give it another metric", network)
+			r.Addf(at+".network", "%s is listed twice: remove one, or give it another metric", network)
 		}
 		seen[same] = true
 		if route.Gateway == nil {

@@ -19,7 +19,7 @@ type claims struct {
 	holder map[string]string
 }
 
-// claim records a value that somebody else has.
+// claim records a value that another setting has too.
 func (c *claims) claim(path, value, holder string) {
 	if other, twice := c.holder[value]; twice && other != holder {
 		c.r.Addf(path, "%s is the %s of %s too: choose another", value, c.kind, other)

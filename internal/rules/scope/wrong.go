@@ -25,7 +25,7 @@ func (s *Scope) Twice(path string, texts []string) {
 	seen := map[string]int{}
 	for i, text := range texts {
 		if first, twice := seen[text]; twice {
-			s.Addf(check.Index(path, i), "%q stands there twice, first as number %d of the list: remove it", text, first+1)
+			s.Addf(check.Index(path, i), "%q is listed twice, first as number %d of the list: remove it", text, first+1)
 
 			continue
 		}

@@ -58,7 +58,7 @@ func (r *rules) apiAccess(a spec.APIAccess) {
 		missing = append(missing, "namespaces such as kube-system")
 	}
 	if *a.Enabled && len(missing) > 0 {
-		r.Addf("talos.apiAccess", "lets nobody ask the Talos API: name %s", strings.Join(missing, ", and "))
+		r.Addf("talos.apiAccess", "gives no pod access to the Talos API: name %s", strings.Join(missing, ", and "))
 	}
 }
 

@@ -123,7 +123,7 @@ func (r *rules) encryption(path string, e *spec.Encryption) {
 	}
 }
 
-// everyTPM checks that every node has the TPM that a key is sealed to.
+// everyTPM checks that every node has the TPM to which a key is sealed.
 func (r *rules) everyTPM(path string) {
 	var without []string
 	for _, n := range r.Config.Nodes {
@@ -185,7 +185,7 @@ var registryNames = map[string]string{
 func (r *rules) registryAuth(at string, reg spec.Registry) {
 	switch {
 	case reg.Password != nil && reg.Token != nil:
-		r.Addf(at+".token", "stands beside a password: keep one of them")
+		r.Addf(at+".token", "is set beside a password: keep one of them")
 	default:
 		r.Together(at, reg.Username != nil, reg.Password != nil)
 	}

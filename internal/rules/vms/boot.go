@@ -40,7 +40,7 @@ func (r *rules) bootOrder(at string, n spec.NamedNode) {
 		if !slices.Contains(devices, name) {
 			r.Addf(check.Index(at, i), "the machine has no device %q: name one of %s", name, strings.Join(devices, ", "))
 		} else if slices.Index(n.BootOrder, name) != i {
-			r.Addf(check.Index(at, i), "%s stands there twice: name it once", name)
+			r.Addf(check.Index(at, i), "%s is listed twice: name it once", name)
 		}
 	}
 	osDisk, cd := slices.Index(n.BootOrder, disk), slices.Index(n.BootOrder, spec.CDInterface)

@@ -66,7 +66,7 @@ func (r *rules) gpuDevices(at string, g spec.GPU) {
 				"%q is no PCI address: write domain:bus:device.function in lower-case hexadecimal, such as "+
 					"0000:01:00.0", device)
 		case slices.Index(g.Devices, device) != i:
-			r.Addf(path, "%s stands there twice", device)
+			r.Addf(path, "%s is listed twice", device)
 		case len(g.Identities) == 0:
 			r.onlyRoot(path)
 		case !hasKey(g.Identities, device) && len(g.Identities) != len(g.Devices):

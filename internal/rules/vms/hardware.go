@@ -53,7 +53,7 @@ func (r *rules) gap(at string, n spec.NamedNode) {
 	seen := map[int]bool{}
 	for _, d := range devices {
 		if seen[d.Index] {
-			return // told where it stands twice
+			return // reported where it is listed twice
 		}
 		seen[d.Index] = true
 	}

@@ -53,7 +53,7 @@ func (r *rules) identity(at string, n spec.NamedNode) {
 	case n.Host == nil:
 		r.Addf(at+".host", "is required, since there is neither proxmox.defaultHost nor a host in proxmox.hosts")
 	case r.Config.Proxmox.DefaultHost != nil && *n.Host == *r.Config.Proxmox.DefaultHost:
-		// An unknown default host is told once, where it is written.
+		// An unknown default host is reported once, where it is written.
 	case len(r.Config.Proxmox.Hosts) > 0:
 		r.KnownHost(at+".host", *n.Host)
 	case !scope.HostForm.MatchString(*n.Host):

@@ -48,7 +48,7 @@ func (r *rules) credentials(p spec.Proxmox) {
 		r.Addf("proxmox.apiToken", "is not a token: write user@realm!name=uuid")
 	}
 	if p.APIToken != nil && p.Password != nil {
-		r.Addf("proxmox.password", "stands beside an API token: keep one of them")
+		r.Addf("proxmox.password", "is set beside an API token: keep one of them")
 	}
 	if p.APIToken == nil {
 		r.Together("proxmox", r.Access.Username != nil, r.Access.Password != nil)

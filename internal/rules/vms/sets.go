@@ -37,7 +37,7 @@ func coresOf(text string) (cores []int, problem string) {
 		}
 		for core := first; core <= last; core++ {
 			if slices.Contains(cores, core) {
-				return nil, fmt.Sprintf("core %d stands there twice", core)
+				return nil, fmt.Sprintf("core %d is listed twice", core)
 			}
 			cores = append(cores, core)
 		}

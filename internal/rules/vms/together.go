@@ -17,7 +17,7 @@ import (
 )
 
 var (
-	// cpuTypes are the families of processors that Proxmox VE emulates, and the types of one's own.
+	// cpuTypes are the families of processors that Proxmox VE emulates, and users' own types.
 	cpuTypes = regexp.MustCompile(`^(host|max|x86-64-v[234](-AES)?|custom-[A-Za-z0-9_.-]+|` +
 		`(Broadwell|Cascadelake-Server|ClearwaterForest|Cooperlake|Denverton|DiamondRapids|EPYC|GraniteRapids|Haswell|Icelake-(Client|Server)|` +
 		`IvyBridge|` +
@@ -91,7 +91,7 @@ func (r *rules) guestFits(at string, n spec.NamedNode) {
 			if u.Mapping != nil {
 				field = ".mapping"
 			}
-			r.Addf(here+field, "%s stands there twice: name each device once", name)
+			r.Addf(here+field, "%s is listed twice: name each device once", name)
 		}
 		seen[name] = true
 	}
@@ -253,7 +253,7 @@ func (r *rules) arguments(at string, img spec.Image) {
 	}
 }
 
-// schematicAgent checks that a schematic of one's own has the guest agent that a node turns on.
+// schematicAgent checks that a user's own schematic has the guest agent that a node turns on.
 func (r *rules) schematicAgent(at string, n spec.NamedNode) {
 	img := r.Config.Image(n)
 	if !*n.Agent || img.SchematicFile == nil || r.Files == nil || r.Wrong("talos.version") {

@@ -25,7 +25,9 @@ func printStatus(o options) error {
 	}
 
 	t := tabwriter.NewWriter(os.Stdout, 0, 8, 2, ' ', 0)
-	row := func(cells ...any) { _, _ = fmt.Fprintln(t, strings.TrimSuffix(fmt.Sprintln(tabbed(cells)...), "\n")) } // the terminal is gone when this fails
+	row := func(cells ...any) {
+		_, _ = fmt.Fprint(t, fmt.Sprintln(tabbed(cells)...)) // the terminal is gone when this fails
+	}
 	row("HOST", "CLUSTER", "CORES", "MEMORY", "VMS", "IMAGES")
 	for _, h := range s.Hosts {
 		row(h.Name, h.Cluster, h.Cores, fmt.Sprintf("%d GiB", h.MemoryMiB>>10), h.VMs, len(h.Files))
@@ -97,7 +99,8 @@ func printTrace(o options) error {
 		return err // says what it is about
 	}
 	for _, e := range events {
-		fmt.Printf("%s  %8s  %-18s %-24s %s\n", e.Start.Format("15:04:05.000"), e.End.Sub(e.Start).Round(time.Millisecond), e.Op, e.Object, e.Error)
+		fmt.Printf("%s  %8s  %-18s %-24s %s\n", e.Start.Format("15:04:05.000"), e.End.Sub(e.Start).Round(time.Millisecond), e.Op,
+			e.Object, e.Error)
 	}
 
 	return nil

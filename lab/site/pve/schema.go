@@ -12,12 +12,13 @@ import (
 )
 
 var (
-	HostName  = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?$`)
-	dnsName   = regexp.MustCompile(`^([A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)(\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*$`)
-	DriveKey  = regexp.MustCompile(`^(ide[0-3]|sata[0-5]|scsi([0-9]|[12][0-9]|30)|virtio([0-9]|1[0-5])|efidisk0|tpmstate0|unused\d+)$`)
-	DiskKey   = regexp.MustCompile(`^(ide[0-3]|sata[0-5]|scsi([0-9]|[12][0-9]|30)|virtio([0-9]|1[0-5]))$`)
-	NetKey    = regexp.MustCompile(`^net([0-9]|[12][0-9]|3[01])$`)
-	OtherKey  = regexp.MustCompile(`^(ipconfig([0-9]|[12][0-9]|3[01])|numa[0-7]|hostpci([0-9]|1[0-5])|usb([0-9]|1[0-4])|serial[0-3]|parallel[0-2]|audio0|rng0)$`)
+	HostName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?$`)
+	dnsName  = regexp.MustCompile(`^([A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)(\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*$`)
+	DriveKey = regexp.MustCompile(`^(ide[0-3]|sata[0-5]|scsi([0-9]|[12][0-9]|30)|virtio([0-9]|1[0-5])|efidisk0|tpmstate0|unused\d+)$`)
+	DiskKey  = regexp.MustCompile(`^(ide[0-3]|sata[0-5]|scsi([0-9]|[12][0-9]|30)|virtio([0-9]|1[0-5]))$`)
+	NetKey   = regexp.MustCompile(`^net([0-9]|[12][0-9]|3[01])$`)
+	OtherKey = regexp.MustCompile(`^(ipconfig([0-9]|[12][0-9]|3[01])|numa[0-7]|hostpci([0-9]|1[0-5])|usb([0-9]|1[0-4])|` +
+		`serial[0-3]|parallel[0-2]|audio0|rng0)$`)
 	tagFormat = regexp.MustCompile(`^[a-z0-9_][a-z0-9_\-+.]*$`)
 	macFormat = regexp.MustCompile(`(?i)^[a-f0-9][02468ace](:[a-f0-9]{2}){5}$`)
 )

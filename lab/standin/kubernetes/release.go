@@ -28,7 +28,8 @@ func (p *provider) checkRelease(
 	for key, value := range map[resource.PropertyKey]any{
 		"allowNullValues": false, "atomic": false, "cleanupOnFail": false, "createNamespace": false, "dependencyUpdate": false,
 		"description": "", "devel": false, "disableCRDHooks": false, "disableOpenapiValidation": false,
-		"disableWebhooks": false, "forceUpdate": false, "keyring": "", "lint": false, "postrender": "", "recreatePods": false, "chart": "", "values": map[string]any{},
+		"disableWebhooks": false, "forceUpdate": false, "keyring": "", "lint": false, "postrender": "", "recreatePods": false,
+		"chart": "", "values": map[string]any{},
 		"renderSubchartNotes": false, "replace": false, "resetValues": false, "reuseValues": false,
 		"skipAwait": false, "skipCrds": false, "timeout": 300, "verify": false, "waitForJobs": false,
 		"namespace": c.defaultNamespace(),

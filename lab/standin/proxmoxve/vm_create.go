@@ -45,8 +45,8 @@ func createVM(ctx context.Context, op *bridge.Op) (string, bridge.Tree, error) {
 
 	for _, d := range op.In.List("disks") {
 		if iface := d.Str("interface"); !diskInterface.MatchString(iface) {
-			return "", nil, fmt.Errorf("Defined disk interface not supported. Interface was %s, but only [ide sata scsi virtio] "+ // the provider's words
-				"are supported", iface)
+			return "", nil, fmt.Errorf("Defined disk interface not supported. Interface was %s, "+ // the provider's words
+				"but only [ide sata scsi virtio] are supported", iface)
 		}
 	}
 

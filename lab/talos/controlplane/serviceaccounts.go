@@ -65,7 +65,8 @@ func answerServiceAccounts(ctx context.Context, admin *rest.Config, cfg config.P
 
 // answerServiceAccount makes the account's Secret, or returns why it gets none.
 func answerServiceAccount(
-	ctx context.Context, dyn dynamic.Interface, cfg config.Provider, access coreconfig.K8sTalosAPIAccessConfig, account *unstructured.Unstructured,
+	ctx context.Context, dyn dynamic.Interface, cfg config.Provider, access coreconfig.K8sTalosAPIAccessConfig,
+	account *unstructured.Unstructured,
 ) (string, error) {
 	client := dyn.Resource(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}).Namespace(account.GetNamespace())
 	there, err := client.Get(ctx, account.GetName(), metav1.GetOptions{})

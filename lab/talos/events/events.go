@@ -140,7 +140,9 @@ func (l *Log) Locked(sequence string) {
 }
 
 // MachineStatus tells watchers the stage of the node, and why it is not ready.
-func (l *Log) MachineStatus(stage machine.MachineStatusEvent_MachineStage, unmet []*machine.MachineStatusEvent_MachineStatus_UnmetCondition) {
+func (l *Log) MachineStatus(
+	stage machine.MachineStatusEvent_MachineStage, unmet []*machine.MachineStatusEvent_MachineStatus_UnmetCondition,
+) {
 	l.publish(&machine.MachineStatusEvent{Stage: stage, Status: &machine.MachineStatusEvent_MachineStatus{
 		Ready: len(unmet) == 0, UnmetConditions: unmet,
 	}}, "")

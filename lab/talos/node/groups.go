@@ -27,7 +27,8 @@ func (ns *Nodes) openGroup(r *etcd.Replica, net *guest.Net, clock guest.Clock, t
 	}
 
 	g := &EtcdCluster{Group: etcd.NewGroup(r), net: net}
-	g.Kube = controlplane.NewRunner(g, controlplane.Options{Kubernetes: ns.opts.Kubernetes, HTTPClient: ns.opts.HTTPClient}, ns.log, ns.groupDir(r.Cluster), clock, trace)
+	g.Kube = controlplane.NewRunner(g, controlplane.Options{Kubernetes: ns.opts.Kubernetes, HTTPClient: ns.opts.HTTPClient},
+		ns.log, ns.groupDir(r.Cluster), clock, trace)
 	ns.groups[r.Cluster] = g
 
 	return g

@@ -51,7 +51,8 @@ func (n *Node) PublishState() {
 	defer n.pubMu.Unlock()
 
 	ctx := context.Background()
-	want := slices.Concat(n.machineResources(), n.diskResources(), n.userVolumes(), n.networkResources(), n.addressResources(), n.clusterResources())
+	want := slices.Concat(n.machineResources(), n.diskResources(), n.userVolumes(), n.networkResources(), n.addressResources(),
+		n.clusterResources())
 	keep := map[string]bool{}
 	for _, r := range want {
 		keep[r.Metadata().Type()+"/"+r.Metadata().ID()] = true

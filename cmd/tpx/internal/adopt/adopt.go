@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-// Package adopt hands the VMs of a cluster that already runs to a stack whose state does not know them, so
-// that the stack's up takes them as they are instead of making them. It looks at every VM that up would
-// make: one that is there already, with the id, host, name, MAC addresses and disks that the stack says, is
-// written into the state; one that is not there is left to up; one that is another than the stack says is
+// Package adopt imports the VMs of a cluster that already runs into a stack whose state does not know them, so
+// that the stack's `up` takes them over instead of creating them. It looks at every VM that `up` would
+// create: one that exists with the id, host, name, MAC addresses and disks that the stack file gives is
+// written into the state; one that does not exist is left to `up`; one that differs from the stack file is
 // refused, before anything is written. Nothing in Proxmox VE changes.
 package adopt
 
@@ -23,7 +23,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/internal/proxmox"
 )
 
-// Run writes the stack's VMs that are there already into its state.
+// Run writes those of the stack's VMs that exist already into its state.
 func Run(ctx context.Context, project pulumi.Project, cli pulumi.CLI, out io.Writer) error {
 	e := engine{project: project, cli: cli}
 	plan, err := e.plan(ctx)

@@ -23,7 +23,7 @@ type engine struct {
 	cli     pulumi.CLI
 }
 
-// plan returns what an up would do.
+// plan returns what an `up` would do.
 func (e engine) plan(ctx context.Context) (plan, error) {
 	text, err := e.cli.Run(ctx, "preview", "--json", "--show-sames")
 	if err != nil {
@@ -33,8 +33,8 @@ func (e engine) plan(ctx context.Context) (plan, error) {
 	return readPlan(text)
 }
 
-// access returns how the stack's provider reaches the API: as the stack says it, else the environment. Pulumi
-// hides secrets in a preview; only the stack's configuration can be had with them.
+// access returns how the stack's provider reaches the API: from the stack's settings, else from the environment. Pulumi
+// hides secrets in a preview; only the stack's configuration is printed with them.
 func (e engine) access(ctx context.Context) (proxmox.Access, error) {
 	source, err := stackfile.Open(ctx, e.project, e.cli)
 	if err != nil {
@@ -44,7 +44,7 @@ func (e engine) access(ctx context.Context) (proxmox.Access, error) {
 	return readAccess(source.Values[e.project.Name+":proxmox"])
 }
 
-// readAccess reads the stack's block proxmox, empty where there is none; the environment gives the rest,
+// readAccess reads the stack's block `proxmox`, which may be empty; the environment gives the rest,
 // by the names that the provider reads.
 func readAccess(block string) (proxmox.Access, error) {
 	var said struct {

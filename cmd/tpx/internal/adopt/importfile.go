@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// hidden stands in what Pulumi prints for a secret.
+// hidden is printed by Pulumi in place of a secret.
 const hidden = "[secret]"
 
 // provider names the provider that manages the VMs.
@@ -22,7 +22,7 @@ type provider struct {
 	inputs map[string]any
 }
 
-// open returns the inputs without those that are secret: the next up adds them.
+// open returns the inputs that are not secret: the next `up` adds the others.
 func (p provider) open() map[string]any {
 	inputs := maps.Clone(p.inputs)
 	maps.DeleteFunc(inputs, func(_ string, v any) bool { return hides(v) })
@@ -125,7 +125,7 @@ func (f *importSpec) component(urn string) string {
 // stackType is the type of the resource that everything belongs to.
 const stackType = "pulumi:pulumi:Stack"
 
-// unlimited returns the inputs without speeds of disks that limit nothing, which the provider never finds.
+// unlimited returns the inputs without disk speeds that limit nothing, which the provider never reads back.
 func (m planned) unlimited() map[string]any {
 	inputs := maps.Clone(m.inputs)
 	var disks []any

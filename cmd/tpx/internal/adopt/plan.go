@@ -19,11 +19,11 @@ const (
 	machineType  = "proxmoxve:VM/virtualMachine:VirtualMachine"
 	providerType = "pulumi:providers:proxmoxve"
 	secretsType  = "talos:machine/secrets:Secrets"
-	// unknown stands in a plan for what only an up knows.
+	// unknown is in a plan the value that only an `up` knows.
 	unknown = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 )
 
-// plan holds what of a preview concerns VMs.
+// plan holds the part of a preview that concerns VMs.
 type plan struct {
 	provider provider
 	machines []planned
@@ -67,7 +67,7 @@ func readPlan(text []byte) (plan, error) {
 		case step.New.Type == providerType:
 			p.provider = provider{urn: step.URN, parent: step.New.Parent, known: !create, inputs: step.New.Inputs}
 		case create && step.New.Type == secretsType:
-			return plan{}, errors.New("the stack would make new secrets, with which nobody reaches the cluster: " +
+			return plan{}, errors.New("the stack would make new secrets, which give no access to the running cluster: " +
 				"set cluster.adopted and cluster.secretsBundle")
 		case create && step.New.Type == machineType:
 			p.machines = append(p.machines, planned{urn: step.URN, parent: step.New.Parent, inputs: step.New.Inputs})
@@ -97,7 +97,7 @@ func (m planned) blocks(key string) []map[string]any {
 	return all
 }
 
-// compare records everything by which a VM is another than the one that is planned, or has what up would
+// compare records everything by which a VM differs from the planned one, or has what `up` would
 // take away. It takes over what only the VM itself can say.
 func (m *planned) compare(is proxmox.Machine, problems *check.List) {
 	at := check.Join("nodes", m.name())

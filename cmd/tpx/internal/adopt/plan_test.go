@@ -104,7 +104,7 @@ func TestWhatOnlyAnUpKnowsCannotBeAdopted(t *testing.T) {
 func TestNewSecretsAdoptNothing(t *testing.T) {
 	t.Parallel()
 	_, err := readPlan([]byte(preview(secretsType)))
-	assert.EqualError(t, err, "the stack would make new secrets, with which nobody reaches the cluster: "+
+	assert.EqualError(t, err, "the stack would make new secrets, which give no access to the running cluster: "+
 		"set cluster.adopted and cluster.secretsBundle")
 }
 

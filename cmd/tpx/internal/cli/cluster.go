@@ -116,7 +116,7 @@ func printStatus(ctx context.Context, clusters []state.Cluster, asJSON, watch bo
 	healthy := true
 	var reports []status.Report
 	for _, c := range clusters {
-		r, err := status.Look(ctx, c)
+		r, err := status.Collect(ctx, c)
 		if err != nil {
 			return false, err
 		}

@@ -18,7 +18,7 @@ func doctorCommand(w *where) *cobra.Command {
 	var timeout time.Duration
 	cmd := w.onStack("doctor", "Find what would keep a stack from coming up, and say what to do",
 		"Looks at the tools and the stack's settings, and with --live at Proxmox VE, the Image Factory, mirrors, charts\n"+
-			"and the git host. It changes nothing. Everything is told at once, each finding with a remedy.",
+			"and the git host. It changes nothing. Everything is reported at once, each finding with a remedy.",
 		func(cmd *cobra.Command, project pulumi.Project, stack pulumi.CLI) error {
 			in, err := doctorInput(cmd, project, stack)
 			if err != nil {
@@ -37,7 +37,7 @@ func doctorCommand(w *where) *cobra.Command {
 
 			return err
 		})
-	cmd.Flags().BoolVar(&live, "live", false, "ask Proxmox VE, and whatever else the first up will ask")
+	cmd.Flags().BoolVar(&live, "live", false, "ask Proxmox VE too, and all else that the first up will ask")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().DurationVar(&timeout, "timeout", 5*time.Second, "how long to wait for each answer")
 

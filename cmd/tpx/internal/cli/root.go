@@ -56,7 +56,7 @@ func newRoot() *cobra.Command {
 		Use:   "tpx",
 		Short: "Check, adopt, inspect and back up the clusters of a talos-proxmox stack",
 		Long: `tpx does what Pulumi does not. It works wherever ` + "`pulumi`" + ` works, and asks Pulumi for the stack's
-settings, secrets and state: whatever backend you are logged in to, whatever the project is called.
+settings, secrets and state, with any backend and any project name.
 
 Exit codes: 0 fine, 1 something was found (drift, findings of doctor), 2 the command could not do its work.`,
 		SilenceErrors: true, SilenceUsage: true,

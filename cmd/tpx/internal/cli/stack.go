@@ -107,7 +107,7 @@ func driftCommand(w *where) *cobra.Command {
 func adoptCommand(w *where) *cobra.Command {
 	return w.onStack("adopt", "Hand the VMs of a cluster that already runs to a stack",
 		"Hands the VMs of a cluster that already runs to a stack whose state does not know them, so that the stack's\n"+
-			"up takes them as they are. When one of them is another than the stack says, nothing is adopted.",
+			"up takes them as they are. When one of them differs from the stack file, nothing is adopted.",
 		func(cmd *cobra.Command, project pulumi.Project, stack pulumi.CLI) error {
 			return adopt.Run(cmd.Context(), project, stack, cmd.OutOrStdout())
 		})

@@ -55,7 +55,7 @@ func (e *examiner) api() error {
 		return nil
 	}
 	if _, err := e.request(e.Access.Endpoint, unverified(), nil); err != nil {
-		e.found("proxmox.endpoint", "nobody answers at "+e.Access.Endpoint+": "+reason(err),
+		e.found("proxmox.endpoint", "nothing answers at "+e.Access.Endpoint+": "+reason(err),
 			"see that the name resolves, that port 8006 is open from here, and that HTTPS_PROXY and NO_PROXY are as you need them")
 		e.Access.Endpoint = ""
 	}
@@ -79,7 +79,7 @@ func (e *examiner) tls() error {
 		return skipf("the API does not answer")
 	}
 	if e.Access.Insecure {
-		e.warn("proxmox.insecure", "certificates are not verified: whoever stands between can read the token",
+		e.warn("proxmox.insecure", "certificates are not verified: anybody on the way can read the token",
 			"trust Proxmox's own CA instead; docs/proxmox.md says how")
 
 		e.connect()

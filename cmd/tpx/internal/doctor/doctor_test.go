@@ -169,7 +169,7 @@ func TestEveryCheckFindsItsFault(t *testing.T) {
 		"a chart that cannot be had": {func(_ *testing.T, w *world) { w.in.Config.GitOps.Provider = spec.Ptr("flux") },
 			"charts", "no route to host", "tpx charts dev"},
 		"nobody there": {func(_ *testing.T, w *world) { w.in.Access.Endpoint = "https://127.0.0.1:1" },
-			"api", "nobody answers at https://127.0.0.1:1", "port 8006"},
+			"api", "nothing answers at https://127.0.0.1:1", "port 8006"},
 		"a certificate that nobody trusts": {func(_ *testing.T, w *world) { w.in.Access.Insecure = false },
 			"tls", "signed by an authority that this machine does not trust", "/etc/pve/pve-root-ca.pem"},
 		"a token that is not taken": {func(_ *testing.T, w *world) { w.in.Access.Token = "pulumi@pve!other=1" },

@@ -41,7 +41,7 @@ func Backup(ctx context.Context, c state.Cluster, path string, now time.Time, ou
 	}
 	from, err := snapshot(ctx, c, file)
 	if err = errors.Join(err, file.Close()); err != nil {
-		_ = os.Remove(path) // a part of a snapshot is none
+		_ = os.Remove(path) // half a snapshot is of no use
 
 		return err
 	}
@@ -152,7 +152,7 @@ func Restore(ctx context.Context, c state.Cluster, from From, out io.Writer) err
 	defer cancel()
 	switch err := client.Recover(call, on.Address, content); {
 	case status.Code(errors.Unwrap(err)) == codes.AlreadyExists || status.Code(err) == codes.AlreadyExists:
-		return fmt.Errorf("%s has data of etcd: choose a control plane that was made anew, or have this one rebuilt first: %w", on, err)
+		return fmt.Errorf("%s has data of etcd: choose a control plane that was just created, or have this one rebuilt first: %w", on, err)
 	case err != nil:
 		return fmt.Errorf("%s: %w", on, err)
 	}

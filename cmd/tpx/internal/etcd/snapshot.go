@@ -63,7 +63,7 @@ func openSnapshot(path, keyFile string, file io.Reader) (io.Reader, error) {
 	return plain(path, inside)
 }
 
-// peeked returns a reader that has read its first byte, at which it fails where there is none.
+// peeked returns a reader after it has read its first byte, and an error where there is none.
 func peeked(r io.Reader) (*bufio.Reader, error) {
 	b := bufio.NewReader(r)
 	_, err := b.Peek(1)

@@ -97,7 +97,7 @@ func needsPulumi(text []byte) bool {
 	var file struct {
 		Environment yaml.Node `yaml:"environment"`
 	}
-	_ = yaml.Unmarshal(text, &file) // what is wrong with the file is told when it is read
+	_ = yaml.Unmarshal(text, &file) // errors in the file are reported when it is read
 
 	return !file.Environment.IsZero() || strings.Contains(string(text), "secure:")
 }

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// Closed stands where the file has a value that is closed and of which the rules ask no form.
+// Closed takes the place of an encrypted value whose form no rule checks.
 const Closed = "closed"
 
 // standInToken has the form of a token of Proxmox VE.

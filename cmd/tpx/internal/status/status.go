@@ -74,8 +74,8 @@ func (r Report) Healthy() bool {
 	return r.Kubernetes == ""
 }
 
-// Look asks the cluster's nodes, all at once.
-func Look(ctx context.Context, c state.Cluster) (Report, error) {
+// Collect asks the cluster's nodes, all at once.
+func Collect(ctx context.Context, c state.Cluster) (Report, error) {
 	r := Report{Cluster: c.Name, Nodes: make([]Node, len(c.Nodes)), Certificates: certificates(c)}
 	remote, err := talosapi.NewRemote(c.Talosconfig, c.Cluster)
 	if err != nil {

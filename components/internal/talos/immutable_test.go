@@ -17,7 +17,7 @@ func state(contract, talos, encryption string) kubernetesState {
 
 // refuse returns why an edit is refused.
 func refuse(was, now kubernetesState) error {
-	return errors.Join(refuseKept(was, now), refuseContract(was, now))
+	return errors.Join(refuseImmutable(was, now), refuseContract(was, now))
 }
 
 func TestEditsOfWhatAClusterKeepsAreRefused(t *testing.T) {

@@ -15,10 +15,10 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// refuseKept refuses edits of what a cluster keeps as it was made: the cipher of etcd, the networks of pods
+// refuseImmutable refuses edits of settings that a living cluster cannot change: the cipher of etcd, the networks of pods
 // and services, the cluster's domain, how Cilium is installed, and flannel or another pod network.
-func refuseKept(was, now kubernetesState) error {
-	for _, kept := range []struct{ setting, was, now, why string }{
+func refuseImmutable(was, now kubernetesState) error {
+	for _, setting := range []struct{ path, was, now, why string }{
 		{"kubernetes.etcdEncryption", was.EtcdEncryption, now.EtcdEncryption, "what etcd holds could not be read any more"},
 		{"cluster.podSubnets", was.PodSubnets, now.PodSubnets, "nodes and pods keep the addresses that they have"},
 		{
@@ -28,7 +28,7 @@ func refuseKept(was, now kubernetesState) error {
 		{"cluster.dnsDomain", was.DNSDomain, now.DNSDomain, "what runs keeps asking for the names that it knows"},
 		{"cni.cilium.install", was.CiliumInstall, now.CiliumInstall, "what one way installed the other cannot take over"},
 	} {
-		if err := refuseOther(kept.setting, kept.was, kept.now, kept.why); err != nil {
+		if err := refuseOther(setting.path, setting.was, setting.now, setting.why); err != nil {
 			return err
 		}
 	}
@@ -111,7 +111,7 @@ func RefuseRename(_ hook.Step, was, now ClusterName) error {
 		return nil
 	}
 
-	return fmt.Errorf("cluster.name: was %s, is now %s: every machine would be made anew under the new name; "+
+	return fmt.Errorf("cluster.name: was %s, is now %s: every machine would be recreated under the new name; "+
 		"write %s again, or make a stack of its own for the new cluster", was.Cluster, now.Cluster, was.Cluster)
 }
 
