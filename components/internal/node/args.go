@@ -4,12 +4,15 @@
 package node
 
 import (
+	"cmp"
 	"context"
+	"os"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	"github.com/talos-proxmox/talos-proxmox/components/internal/hook"
 	"github.com/talos-proxmox/talos-proxmox/components/internal/vmargs"
+	"github.com/talos-proxmox/talos-proxmox/internal/proxmox"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -40,4 +43,39 @@ type API struct {
 	Settings spec.Proxmox
 	// Token and Password are credentials that become known during the run; nil where the settings have them.
 	Token, Password *hook.Future[string]
+}
+
+// access returns endpoint and credentials as the provider finds them: in the settings, else in the
+// environment.
+func (a API) access(ctx context.Context) (proxmox.Access, error) {
+	p := a.Settings
+	found := proxmox.Access{
+		Endpoint: cmp.Or(spec.Value(p.Endpoint), os.Getenv("PROXMOX_VE_ENDPOINT")), Insecure: spec.Value(p.Insecure),
+		Token: os.Getenv("PROXMOX_VE_API_TOKEN"), Username: cmp.Or(spec.Value(p.Username), os.Getenv("PROXMOX_VE_USERNAME")),
+		Password: os.Getenv("PROXMOX_VE_PASSWORD"),
+	}
+	var err error
+	switch {
+	case a.Token != nil:
+		found.Token, err = a.Token.Get(ctx)
+	case a.Password != nil:
+		found.Token = ""
+		found.Password, err = a.Password.Get(ctx)
+	case p.APIToken != nil:
+		found.Token = p.APIToken.Reveal()
+	case p.Password != nil:
+		found.Token, found.Password = "", p.Password.Reveal()
+	}
+
+	return found, err
+}
+
+// wantedVM tells a node's VM from others.
+func wantedVM(n spec.NamedNode) proxmox.Wanted {
+	wanted := proxmox.Wanted{ID: spec.Value(n.VMID), Name: n.Name}
+	for _, d := range n.Devices() {
+		wanted.MACs = append(wanted.MACs, *d.MAC)
+	}
+
+	return wanted
 }

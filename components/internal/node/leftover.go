@@ -4,10 +4,8 @@
 package node
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
@@ -17,31 +15,6 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/internal/talosapi"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
-
-// access returns endpoint and credentials as the provider finds them: in the settings, else in the
-// environment.
-func (a API) access(ctx context.Context) (proxmox.Access, error) {
-	p := a.Settings
-	found := proxmox.Access{
-		Endpoint: cmp.Or(spec.Value(p.Endpoint), os.Getenv("PROXMOX_VE_ENDPOINT")), Insecure: spec.Value(p.Insecure),
-		Token: os.Getenv("PROXMOX_VE_API_TOKEN"), Username: cmp.Or(spec.Value(p.Username), os.Getenv("PROXMOX_VE_USERNAME")),
-		Password: os.Getenv("PROXMOX_VE_PASSWORD"),
-	}
-	var err error
-	switch {
-	case a.Token != nil:
-		found.Token, err = a.Token.Get(ctx)
-	case a.Password != nil:
-		found.Token = ""
-		found.Password, err = a.Password.Get(ctx)
-	case p.APIToken != nil:
-		found.Token = p.APIToken.Reveal()
-	case p.Password != nil:
-		found.Token, found.Password = "", p.Password.Reveal()
-	}
-
-	return found, err
-}
 
 // hooks returns what runs around the VM's own steps: the caller's hooks, and before it is created a look for
 // what an interrupted run left of it.
@@ -104,16 +77,6 @@ func (a Args) clearLeftover(s hook.Step) error {
 			return talosapi.InMaintenance(calling, address)
 		},
 	}.Clear(ctx, wanted)
-}
-
-// wantedVM tells a node's VM from others.
-func wantedVM(n spec.NamedNode) proxmox.Wanted {
-	wanted := proxmox.Wanted{ID: spec.Value(n.VMID), Name: n.Name}
-	for _, d := range n.Devices() {
-		wanted.MACs = append(wanted.MACs, *d.MAC)
-	}
-
-	return wanted
 }
 
 // Reboot has Proxmox VE reboot a node's VM, which brings pending edits of it into force.

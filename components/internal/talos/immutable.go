@@ -4,9 +4,11 @@
 package talos
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+	"github.com/siderolabs/talos/pkg/machinery/config/generate/secrets"
 
 	"github.com/talos-proxmox/talos-proxmox/components/internal/hook"
 	"github.com/talos-proxmox/talos-proxmox/internal/rollout"
@@ -132,4 +134,22 @@ type kubernetesState struct {
 	CiliumInstall  string `json:"ciliumInstall"`
 
 	Authorities talossecrets.Authorities `json:"authorities"`
+}
+
+// rememberedAuthorities resolves to the fingerprints of the cluster's authorities, in the shape that they have as JSON.
+func rememberedAuthorities(b *Build) pulumi.StringMapOutput {
+	text := b.Secrets.Bundle.ApplyT(func(v any) (map[string]string, error) {
+		bundle, ok := v.(*secrets.Bundle)
+		if !ok {
+			return nil, errors.New("the cluster's secrets are missing")
+		}
+		now, err := talossecrets.AuthoritiesOf(bundle, b.Config.Cluster)
+
+		return map[string]string{
+			"talos": now.Talos, "kubernetes": now.Kubernetes, "others": now.Others,
+			"acceptedTalos": now.AcceptedTalos, "acceptedKubernetes": now.AcceptedKubernetes,
+		}, err
+	}).(pulumi.StringMapOutput)
+
+	return pulumi.Unsecret(text).(pulumi.StringMapOutput)
 }

@@ -221,24 +221,6 @@ func certificateToken(cfg spec.Config, now time.Time) string {
 	return token
 }
 
-// rememberedAuthorities resolves to the fingerprints of the cluster's authorities, in the shape that they have as JSON.
-func rememberedAuthorities(b *Build) pulumi.StringMapOutput {
-	text := b.Secrets.Bundle.ApplyT(func(v any) (map[string]string, error) {
-		bundle, ok := v.(*secrets.Bundle)
-		if !ok {
-			return nil, errors.New("the cluster's secrets are missing")
-		}
-		now, err := talossecrets.AuthoritiesOf(bundle, b.Config.Cluster)
-
-		return map[string]string{
-			"talos": now.Talos, "kubernetes": now.Kubernetes, "others": now.Others,
-			"acceptedTalos": now.AcceptedTalos, "acceptedKubernetes": now.AcceptedKubernetes,
-		}, err
-	}).(pulumi.StringMapOutput)
-
-	return pulumi.Unsecret(text).(pulumi.StringMapOutput)
-}
-
 // authoritiesIn reads what [rememberedAuthorities] resolves to.
 func authoritiesIn(text map[string]string) talossecrets.Authorities {
 	return talossecrets.Authorities{
