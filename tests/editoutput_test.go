@@ -34,6 +34,20 @@ func TestTheOutputOfAnEditIsShort(t *testing.T) {
 	c.isSettled()
 }
 
+// keptLines returns the lines about a node that stay when a run has ended: those of its diagnostics.
+func keptLines(output, node string) []string {
+	_, diagnostics, _ := strings.Cut(output, "\nDiagnostics:\n")
+	diagnostics, _, _ = strings.Cut(diagnostics, "\nOutputs:\n")
+	var kept []string
+	for line := range strings.Lines(diagnostics) {
+		if strings.Contains(line, node) && !strings.HasSuffix(strings.TrimSpace(line), "):") { // not the resource's name
+			kept = append(kept, strings.TrimSpace(line))
+		}
+	}
+
+	return kept
+}
+
 // lines counts the lines that are not empty.
 func lines(t *testing.T, text string) int {
 	t.Helper()

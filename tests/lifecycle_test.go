@@ -34,7 +34,12 @@ func TestAClusterLives(t *testing.T) {
 
 	started := time.Now()
 	newer := []string{"version: v1.12.4", "version: v1.12.5"}
-	dev.edit(s.stackFile("Pulumi.dev.yaml", newer...))
+	upgraded := dev.edit(s.stackFile("Pulumi.dev.yaml", newer...))
+	for _, node := range []string{"ctrl-00", "ctrl-01", "ctrl-02"} {
+		kept := keptLines(upgraded.all(), node)
+		assert.NotEmpty(t, kept, node)
+		assert.LessOrEqual(t, len(kept), 3, "what stays of a node's upgrade: %q", kept)
+	}
 	for _, n := range s.status().Nodes {
 		assert.Equalf(t, "v1.12.5", n.Talos, "%s was upgraded", n.Hostname)
 		assert.Equal(t, "running", n.Stage)
