@@ -25,7 +25,8 @@ var documents = map[string]string{
 	"RegistryTLSConfig": "talos.registries", "TrustedRootsConfig": "talos.trustedRoots", "KmsgLogConfig": "talos.logDestinations",
 	"ResolverConfig": "cluster.nameservers", "TimeSyncConfig": "cluster.timeServers", "Layer2VIPConfig": "cluster.vip",
 	"StaticHostConfig": "cluster.extraHosts", "KubeAPIServerConfig": "kubernetes.apiServer", "KubeSchedulerConfig": "kubernetes.scheduler",
-	"KubeControllerManagerConfig": "kubernetes.controllerManager", "KubeProxyConfig": "kubernetes.proxy", "KubeletConfig": "kubernetes.kubelet",
+	"KubeControllerManagerConfig": "kubernetes.controllerManager", "KubeProxyConfig": "kubernetes.proxy",
+	"KubeletConfig":              "kubernetes.kubelet",
 	"KubeAuditPolicyConfig":      "kubernetes.apiServer.auditPolicy",
 	"KubeAdmissionControlConfig": "kubernetes.apiServer.admissionPlugins",
 }
@@ -142,22 +143,13 @@ func walk(path string, v reflect.Value, visit func(path, name, value string)) {
 	case spec.Secret:
 		return
 	case spec.Text:
-		var tree yaml.Node
-		if yaml.Unmarshal([]byte(value), &tree) == nil && len(tree.Content) == 1 {
-			walkTree(path, tree.Content[0], visit)
-		}
+		walkText(path, value, visit)
 
 		return
 	}
 	switch v.Kind() {
 	case reflect.Struct:
-		for _, f := range spec.Fields(v.Type()) {
-			if field := v.FieldByIndex(f.Index); !field.IsZero() && f.Name != "patches" {
-				at := check.Join(path, f.Name)
-				visit(at, f.Name, "")
-				walk(at, field, visit)
-			}
-		}
+		walkFields(path, v, visit)
 	case reflect.Map:
 		for it := v.MapRange(); it.Next(); {
 			at := check.Key(path, it.Key().String())
@@ -170,6 +162,25 @@ func walk(path string, v reflect.Value, visit func(path, name, value string)) {
 		}
 	case reflect.String, reflect.Int:
 		visit(path, "", fmt.Sprint(v.Interface()))
+	}
+}
+
+// walkFields visits every setting of a block.
+func walkFields(path string, v reflect.Value, visit func(path, name, value string)) {
+	for _, f := range spec.Fields(v.Type()) {
+		if field := v.FieldByIndex(f.Index); !field.IsZero() && f.Name != "patches" {
+			at := check.Join(path, f.Name)
+			visit(at, f.Name, "")
+			walk(at, field, visit)
+		}
+	}
+}
+
+// walkText visits every field of free text that is YAML.
+func walkText(path string, text spec.Text, visit func(path, name, value string)) {
+	var tree yaml.Node
+	if yaml.Unmarshal([]byte(text), &tree) == nil && len(tree.Content) == 1 {
+		walkTree(path, tree.Content[0], visit)
 	}
 }
 

@@ -59,7 +59,7 @@ func (r *rules) names(c spec.Cluster) {
 	r.Each("cluster.timeServers", c.TimeServers, isTimeSource, "is neither a host name nor an IP address")
 	for i, text := range c.TimeServers {
 		if first := c.TimeServers[0]; clockDevice.MatchString(text) != clockDevice.MatchString(first) {
-			r.Addf(check.Index("cluster.timeServers", i), "%s does not go with %s: Talos asks servers or reads a clock, so keep one kind", text, first)
+			r.Addf(check.Index("cluster.timeServers", i), "%s does not go with %s: Talos asks servers or reads a clock: keep one kind", text, first)
 		}
 	}
 	r.Each("cluster.searchDomains", c.SearchDomains, scope.DomainForm.MatchString, "is not a domain")

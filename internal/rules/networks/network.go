@@ -68,16 +68,7 @@ func (r *rules) device(path string, d spec.Network) {
 			"%q is no bridge of Proxmox such as vmbr0: use up to 15 letters, digits, dots, dashes and "+
 				"underscores", *d.Bridge)
 	}
-	mac, err := net.ParseMAC(*d.MAC)
-	switch {
-	case err != nil || len(mac) != 6 || len(*d.MAC) != 17 || !strings.Contains(*d.MAC, ":"):
-		r.Addf(path+".mac",
-			"%q is no MAC address: write six pairs of hexadecimal digits, such as bc:24:11:00:00:01", *d.MAC)
-	case mac[0]&1 == 1:
-		r.Addf(path+".mac", "%s is a multicast address: make its first pair even", *d.MAC)
-	case mac.String() == "00:00:00:00:00:00":
-		r.Addf(path+".mac", "%s is no address of a card", *d.MAC)
-	}
+	r.mac(path+".mac", *d.MAC)
 	switch mtu := spec.Value(d.MTU); {
 	case d.MTU == nil || mtu == 1:
 	case mtu < 576:
@@ -89,6 +80,19 @@ func (r *rules) device(path string, d spec.Network) {
 	}
 	if d.Queues != nil && *d.Model != "virtio" {
 		r.Addf(path+".queues", "are for model virtio, and the model is %s: remove them", *d.Model)
+	}
+}
+
+// mac checks the hardware address of a card.
+func (r *rules) mac(path, text string) {
+	mac, err := net.ParseMAC(text)
+	switch {
+	case err != nil || len(mac) != 6 || len(text) != 17 || !strings.Contains(text, ":"):
+		r.Addf(path, "%q is no MAC address: write six pairs of hexadecimal digits, such as bc:24:11:00:00:01", text)
+	case mac[0]&1 == 1:
+		r.Addf(path, "%s is a multicast address: make its first pair even", text)
+	case mac.String() == "00:00:00:00:00:00":
+		r.Addf(path, "%s is no address of a card", text)
 	}
 }
 

@@ -201,7 +201,8 @@ func (r *rules) etcdFlags() {
 	switch {
 	case r.Wrong(at):
 	case election < 5*beat && strings.HasSuffix(at, "interval"):
-		r.Addf(at, "%d ms is more than a fifth of election-timeout, %d ms, with which etcd does not start: write %d or less", beat, election, election/5)
+		r.Addf(at, "%d ms is more than a fifth of election-timeout, %d ms, with which etcd does not start: write %d or less",
+			beat, election, election/5)
 	case election < 5*beat:
 		r.Addf(at, "%d ms is less than five times heartbeat-interval, %d ms, with which etcd does not start: write %d or more",
 			election, beat, 5*beat)

@@ -43,7 +43,7 @@ func (r *rules) kubeletPairs(path string, fields map[string]any, number func(nam
 	}
 	for _, signal := range scope.SortedKeys(grace) {
 		if soft[signal] == nil {
-			r.Addf(check.Key(path+".evictionSoftGracePeriod", signal), "is for a threshold in evictionSoft, and there is none: add it, or remove this")
+			r.Addf(check.Key(path+".evictionSoftGracePeriod", signal), "is for a threshold in evictionSoft, which has none: add it, or remove this")
 		}
 	}
 	if serial, given := fields["serializeImagePulls"].(bool); number("maxParallelImagePulls", 1) > 1 && (!given || serial) {
@@ -52,7 +52,8 @@ func (r *rules) kubeletPairs(path string, fields map[string]any, number func(nam
 	}
 	whole, critical := durationOf(fields["shutdownGracePeriod"]), durationOf(fields["shutdownGracePeriodCriticalPods"])
 	if critical > whole {
-		r.Addf(path+".shutdownGracePeriodCriticalPods", "%s is more than shutdownGracePeriod, %s, of which it is a part: lower it", critical, whole)
+		r.Addf(path+".shutdownGracePeriodCriticalPods", "%s is more than shutdownGracePeriod, %s, of which it is a part: lower it",
+			critical, whole)
 	}
 }
 
