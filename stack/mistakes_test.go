@@ -86,37 +86,55 @@ func TestMistakes(t *testing.T) {
 // problems loads the stack, has Talos look at it, and returns what is told.
 func (m mistake) problems(t testing.TB) []spec.Problem {
 	t.Helper()
+	dir := t.TempDir()
+	written, err := yaml.Marshal(m.file(t, dir))
+	require.NoError(t, err)
+	environment := map[string]string{}
+	for _, e := range m.edits {
+		if name, ok := strings.CutPrefix(e, "ENV "); ok {
+			name, text, _ := strings.Cut(name, "=")
+			environment[name] = text
+		}
+	}
+
+	return loaded(t, dir, string(written), environment)
+}
+
+// file returns the base stack with the edits laid over it; files of the project are written to the directory.
+func (m mistake) file(t testing.TB, dir string) map[string]any {
+	t.Helper()
 	var file map[string]any
 	require.NoError(t, yaml.Unmarshal([]byte(read(t, "testdata/bases/"+m.base+".yaml")), &file))
-	dir := t.TempDir()
-	environment := map[string]string{}
 	for _, e := range m.edits {
 		path, text, ok := strings.Cut(e, "=")
 		require.True(t, ok, e)
-		if name, ok := strings.CutPrefix(path, "ENV "); ok {
-			environment[name] = text
-
+		if strings.HasPrefix(path, "ENV ") {
 			continue
 		}
 		var value any
 		require.NoError(t, yaml.Unmarshal([]byte(text), &value), e)
 		lay(t, file, dir, path, value)
 	}
-	written, err := yaml.Marshal(file)
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "Pulumi.test.yaml"), written, 0o600))
-	s := source(t, string(written))
+
+	return file
+}
+
+// loaded loads a stack from a project's directory, has Talos look at it, and returns what is told.
+func loaded(t testing.TB, dir, text string, environment map[string]string) []spec.Problem {
+	t.Helper()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "Pulumi.test.yaml"), []byte(text), 0o600))
+	s := source(t, text)
 	s.Dir = dir
 	s.Environment = func(name string) string { return environment[name] }
-	loaded, err := stack.Load(s)
+	read, err := stack.Load(s)
 	if err == nil {
-		err = loaded.Check(t.Context())
+		err = read.Check(t.Context())
 	}
 	if err == nil {
 		return nil
 	}
 	var invalid *spec.InvalidError
-	require.True(t, errors.As(err, &invalid), "%v: %v", m.edits, err)
+	require.True(t, errors.As(err, &invalid), "%v", err)
 
 	return invalid.Problems
 }

@@ -43,13 +43,15 @@ func CheckAll(c spec.Config, in Inputs, l *check.List) spec.Config {
 	if in.Environment != nil {
 		CheckAccess(s.Config.Proxmox, in.Environment, l)
 	}
+	networks.CheckShared(s)
 	for _, n := range s.Config.Nodes {
 		vms.CheckNode(s, n)
 		networks.CheckNode(s, n)
 	}
-	networks.Check(s)
-	talos.Check(s)
-	addons.Check(s)
+	believed := s.Believed()
+	networks.Check(believed)
+	talos.Check(believed)
+	addons.Check(believed)
 	r.lifecycle()
 	if _, err := versions.ParseTalos(*s.Config.Talos.Version); err == nil && in.ReadFile != nil && !s.Wrong("talos.version") {
 		// which extensions there are depends on the version

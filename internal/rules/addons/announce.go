@@ -63,7 +63,7 @@ func (r *rules) noPeer(a netip.Addr, b spec.CiliumBGP) string {
 		what = "no router that nodes reach"
 	case a == r.VIP():
 		what = "the cluster's VIP"
-	case len(b.Peers) > 0 && inPools(r.Config.CNI.Cilium.Pools, a):
+	case !r.Wrong("cni.cilium.pools") && inPools(r.Config.CNI.Cilium.Pools, a):
 		what = "in a pool of LoadBalancer addresses"
 	}
 	if network, edge := r.NoMachine(a); edge {
@@ -78,7 +78,7 @@ func (r *rules) noPeer(a netip.Addr, b spec.CiliumBGP) string {
 	}
 	for of, texts := range map[string][]string{"pods": r.Config.Cluster.PodSubnets, "services": r.Config.Cluster.ServiceSubnets} {
 		for _, p := range scope.Prefixes(texts) {
-			if p.Contains(a) {
+			if p.Contains(a) && !r.Wrong("cluster."+strings.TrimSuffix(of, "s")+"Subnets") {
 				what = "in the network of " + of
 			}
 		}

@@ -129,7 +129,7 @@ func (r *rules) git(g spec.Git) {
 			r.Addf("gitops.git.semver", "%q is no range of versions such as >=1.2.0 <2.0.0", *g.Semver)
 		}
 	}
-	if g.Path != nil && !isRepositoryPath(*g.Path) {
+	if g.Path != nil && !isRepositoryPath(*g.Path) && !r.Wrong("cluster.name") { // it has the name by default
 		r.Addf("gitops.git.path", "%q is no path in the repository: write it relative to its root", *g.Path)
 	}
 	whole := r.Config.GitOps

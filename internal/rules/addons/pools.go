@@ -109,8 +109,29 @@ func (r *rules) heldBy(pool scope.Range) []string {
 	for _, other := range r.Outside() {
 		add(other.Addr, other.What)
 	}
+	if peers := r.peersIn(pool); len(peers) > 1 || len(held) > 0 { // one alone is told at the peer
+		for _, a := range peers {
+			add(a, "a BGP peer")
+		}
+	}
 
 	return held
+}
+
+// peersIn returns the addresses of BGP peers that a pool has.
+func (r *rules) peersIn(pool scope.Range) []netip.Addr {
+	c := r.Config.CNI.Cilium
+	if c == nil || c.BGP == nil {
+		return nil
+	}
+	var all []netip.Addr
+	for _, name := range scope.SortedKeys(c.BGP.Peers) {
+		if a, err := spec.ParseAddr(c.BGP.Peers[name].Address); err == nil && pool.Contains(a) {
+			all = append(all, a)
+		}
+	}
+
+	return all
 }
 
 // poolOnWire checks that addresses which are announced on layer 2 are of a network that nodes are in.

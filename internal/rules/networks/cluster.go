@@ -135,6 +135,7 @@ func (r *rules) vip() {
 
 		return
 	}
+	r.usable("cluster.vip", netip.PrefixFrom(vip, vip.BitLen()))
 	for _, n := range r.Config.Nodes {
 		for _, d := range n.Devices() {
 			path := check.Key(scope.NodePath(n)+".networks", d.Name)

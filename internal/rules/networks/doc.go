@@ -23,6 +23,7 @@ func Check(s *scope.Scope) {
 	r.subnets()
 	r.servers()
 	r.podsPerNode()
+	r.hostsApart()
 	r.unique()
 }
 

@@ -132,6 +132,9 @@ func (r *rules) addressing(path string, d spec.Network) {
 // family checks one IP family of a card: suffix "" is IPv4 and "6" is IPv6.
 func (r *rules) family(path, suffix string, address, subnet, gateway *string, six bool) {
 	var within netip.Prefix
+	if r.Wrong(path + ".subnet" + suffix) {
+		return
+	}
 	if subnet != nil {
 		p, ok := r.CIDR(path+".subnet"+suffix, *subnet)
 		if !ok {

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
 	"github.com/talos-proxmox/talos-proxmox/internal/rules/scope"
@@ -90,6 +91,30 @@ func (r *rules) whoHas(a netip.Addr) string {
 	return ""
 }
 
+// hostsApart checks that the Proxmox hosts are outside the networks of pods and services, which nodes take to be their own.
+func (r *rules) hostsApart() {
+	p := r.Config.Proxmox
+	addresses := map[string]string{}
+	if u, err := url.Parse(spec.Value(p.Endpoint)); err == nil {
+		addresses["proxmox.endpoint"] = u.Hostname()
+	}
+	if p.SSH != nil {
+		for host, address := range p.SSH.Nodes {
+			addresses[check.Key("proxmox.ssh.nodes", host)] = strings.TrimSuffix(address, ":22")
+		}
+	}
+	for _, at := range scope.SortedKeys(addresses) {
+		a, err := spec.ParseAddr(addresses[at])
+		for what, texts := range map[string][]string{"pod": r.Config.Cluster.PodSubnets, "service": r.Config.Cluster.ServiceSubnets} {
+			for _, network := range scope.Prefixes(texts) {
+				if err == nil && network.Contains(a) && !r.Wrong(at, "cluster."+what+"Subnets") {
+					r.Addf(at, "%s is in %s, the network of %ss: write the host's address, or choose another network for %ss", a, network, what, what)
+				}
+			}
+		}
+	}
+}
+
 // taken checks that no other machine has the VIP or the address of a node.
 func (r *rules) taken() {
 	others := map[netip.Addr]string{}
@@ -126,9 +151,12 @@ func (r *rules) apart(at string, n spec.NamedNode) {
 	}
 	var before []used
 	for _, d := range n.Devices() {
+		if r.Wrong(check.Key(at+".networks", d.Name)) {
+			continue
+		}
 		for _, p := range d.Prefixes() {
 			for _, b := range before {
-				if b.name != d.Name && b.prefix.Overlaps(p.Masked()) && !r.Wrong(check.Key(at+".networks", b.name)) {
+				if b.name != d.Name && b.prefix.Overlaps(p.Masked()) {
 					r.Addf(check.Key(at+".networks", d.Name)+addressField(p.Addr()),
 						"%s is in the network of %s too, %s: a node has one card in a network", p, b.name, b.prefix)
 				}

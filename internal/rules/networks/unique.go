@@ -75,6 +75,9 @@ func (r *rules) gatewaysFree(holder map[string]string) {
 					continue
 				}
 				at := check.Key(scope.NodePath(n)+".networks", d.Name)
+				if r.Wrong(at + field) {
+					continue
+				}
 				if address, err := spec.ParseAddr(*g); err == nil && likelyGateway(d.Network, address) {
 					r.addressOfGateway(node, address)
 				} else if other, _ := r.Config.Node(node); node != n.Name && !hasGateway(other, *g) {

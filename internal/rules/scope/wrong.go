@@ -24,6 +24,9 @@ func (s *Scope) Wrong(paths ...string) bool {
 func (s *Scope) Twice(path string, texts []string) {
 	seen := map[string]int{}
 	for i, text := range texts {
+		if s.Wrong(check.Index(path, i)) {
+			continue
+		}
 		if first, twice := seen[text]; twice {
 			s.Addf(check.Index(path, i), "%q is listed twice, first as number %d of the list: remove it", text, first+1)
 

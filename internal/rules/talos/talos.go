@@ -151,7 +151,7 @@ func (r *rules) registries() {
 		for i, endpoint := range reg.Endpoints {
 			r.endpointPath(check.Index(at+".endpoints", i), endpoint, spec.Value(reg.OverridePath))
 		}
-		if len(reg.Endpoints) == 0 && (spec.Value(reg.OverridePath) || spec.Value(reg.SkipFallback)) {
+		if reg.Endpoints == nil && (spec.Value(reg.OverridePath) || spec.Value(reg.SkipFallback)) {
 			r.Addf(at+".endpoints", "is required where overridePath or skipFallback is set: name the mirrors")
 		}
 		r.Twice(at+".endpoints", reg.Endpoints)

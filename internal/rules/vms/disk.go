@@ -33,7 +33,7 @@ func (r *rules) disks(at string, n spec.NamedNode) {
 		"mountpoint": n.OSDisk.Mountpoint != nil, "keepOnRebuild": *n.OSDisk.KeepOnRebuild,
 		"filesystem": n.OSDisk.Filesystem != nil,
 	} {
-		if used {
+		if used && !r.Wrong(at+".osDisk."+name) {
 			r.Addf(at+".osDisk."+name, "is for data disks: remove it")
 		}
 	}
@@ -121,7 +121,7 @@ func (r *rules) disk(at string, n spec.NamedNode, d spec.Disk) {
 		r.Addf(at+".serial",
 			"%q is no serial number: use up to %d letters, digits, dots, dashes and underscores", *d.Serial, spec.MaxSerial)
 	}
-	if m := d.Mountpoint; m != nil && (path.Clean(*m) != *m || !strings.HasPrefix(*m, "/var/")) {
+	if m := d.Mountpoint; m != nil && (path.Clean(*m) != *m || !strings.HasPrefix(*m, "/var/")) && !strings.HasSuffix(at, ".osDisk") {
 		r.Addf(at+".mountpoint", "%q cannot be mounted: Talos mounts disks below /var/ only", *m)
 	}
 	if d.Mountpoint != nil {

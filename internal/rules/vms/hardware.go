@@ -40,7 +40,7 @@ const armCloudInit = "scsi30"
 // speeds refuses limits that differ between disks: the provider gives those of the first to all.
 func (r *rules) speeds(at string, n spec.NamedNode) {
 	for _, name := range scope.SortedKeys(n.Disks) {
-		if !reflect.DeepEqual(n.Disks[name].Speed, n.OSDisk.Speed) && !r.Wrong(at+".osDisk.speed") {
+		if !reflect.DeepEqual(n.Disks[name].Speed, n.OSDisk.Speed) && !r.Wrong(at+".osDisk.speed", check.Key(at+".disks", name)+".speed") {
 			r.Addf(check.Key(at+".disks", name)+".speed",
 				"must be the same as osDisk.speed: the Proxmox provider gives the first disk's limits to all")
 		}

@@ -45,7 +45,7 @@ func (r *rules) processor(at string, n spec.NamedNode) {
 	}
 	r.processorFits(at, n)
 	r.coreSets(at, n)
-	if limit, cores := spec.Value(n.CPULimit), *n.CPU**n.Sockets; limit > cores {
+	if limit, cores := spec.Value(n.CPULimit), *n.CPU**n.Sockets; limit > cores && !r.Wrong(at+".cpu", at+".sockets") {
 		r.Addf(at+".cpuLimit", "%d is more than the VM's %d cores: lower it, or remove it", limit, cores)
 	}
 	var sum spec.MiB
