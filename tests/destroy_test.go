@@ -17,7 +17,6 @@ const destroyLimit = 2 * time.Minute
 
 // TestDestroyWhateverIsThere destroys a cluster that is half built, and one whose nodes are all dead.
 func TestDestroyWhateverIsThere(t *testing.T) {
-	heavy(t)
 	t.Parallel()
 	s := newSite(t)
 	s.create("small")

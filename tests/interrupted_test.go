@@ -37,11 +37,11 @@ type way struct {
 func ways() []way {
 	return []way{
 		{name: "create", steps: 30, few: []int{6}},
-		{name: "upgrade", from: []string{}, to: []string{"version: v1.12.4", "version: v1.12.5"}, steps: 36},
+		{name: "upgrade", from: []string{}, to: []string{"version: v1.12.4", "version: v1.12.5"}, steps: 36, few: []int{14}},
 		{name: "scale-down", from: []string{}, to: []string{
 			"    cp-1: {role: controlplane, vmId: 301, networks: {lan: {address: 10.30.0.1}}}\n", "",
 			"    cp-2: {role: controlplane, vmId: 302, networks: {lan: {address: 10.30.0.2}}}\n", "",
-		}, steps: 18},
+		}, steps: 18, few: []int{7}},
 	}
 }
 
@@ -55,9 +55,6 @@ func TestInterruptedAnywhere(t *testing.T) {
 	sites := max(1, runtime.GOMAXPROCS(0)/coresForASite)
 	for _, w := range ways() {
 		t.Run(w.name, func(t *testing.T) {
-			if len(w.few) == 0 {
-				heavy(t)
-			}
 			t.Parallel()
 
 			s := newSite(t)

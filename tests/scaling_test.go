@@ -90,7 +90,6 @@ func (r *running) scales(names []string, leave ...string) {
 // TestARetiredNodeStaysOut starts the machine of a node that was retired by hand, before it is deleted:
 // it has forgotten the cluster and waits for a configuration, and the next up deletes it.
 func TestARetiredNodeStaysOut(t *testing.T) {
-	heavy(t)
 	t.Parallel()
 	s := newSite(t)
 	c := s.up("small", s.of([]string{"cp-1", "cp-2", "cp-3"}))
@@ -147,7 +146,6 @@ func TestADeadNodeIsRemovedByForce(t *testing.T) {
 
 // TestADeadWorkerIsRemovedByForce does the same with a worker.
 func TestADeadWorkerIsRemovedByForce(t *testing.T) {
-	heavy(t)
 	t.Parallel()
 	s := newSite(t)
 	plane := "    cp-1: {role: controlplane, vmId: 301, networks: {lan: {address: 10.30.0.1}}}\n"

@@ -13,7 +13,6 @@ import (
 // TestAnEditIsTakenBackHalfWay kills an upgrade of Kubernetes, and then one of Talos, when one node has
 // the new version, and puts the old one back: the state has it already, the nodes get it again.
 func TestAnEditIsTakenBackHalfWay(t *testing.T) {
-	heavy(t)
 	t.Parallel()
 	s := newSite(t)
 	small := s.up("small", s.small())

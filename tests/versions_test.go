@@ -41,6 +41,7 @@ func elsewhere() map[string]string {
 		"internal/cluster/clustertest/fake.go":  "a cluster that tests make up",
 		"internal/rules/vms/storage.go":         "the version of a TPM, a setting",
 		"spec/vm.go":                            "the version of a TPM, a setting",
+		"internal/proxmox/inspect.go":           "the version of a TPM, where Proxmox VE says none",
 	}
 }
 

@@ -86,13 +86,10 @@ func (u Upgrade) Run(ctx context.Context, m cluster.Member, image cluster.Image)
 	return nil
 }
 
-// rebootLimit bounds the wait for a machine that an earlier run left in the middle of its reboot.
-const rebootLimit = 5 * time.Minute
-
 // waitIdle waits until the node answers and does nothing else, and returns what it runs: an interrupted
 // upgrade continues by itself on the node.
 func (u Upgrade) waitIdle(ctx context.Context, api cluster.Talos, m cluster.Member) (cluster.Image, error) {
-	waiting, cancel := context.WithTimeout(ctx, min(rebootLimit, u.Poll.Timeout))
+	waiting, cancel := context.WithTimeout(ctx, u.Poll.Timeout)
 	defer cancel()
 
 	var runs cluster.Image

@@ -13,7 +13,7 @@ import (
 // Judge returns what a command did that it must never do, one line each; none where all is well.
 func Judge(o Observation) []string {
 	return slices.Concat(
-		quorumKept(o), oneAtATime(o), membersRetired(o), successIsTrue(o), nothingForgotten(o), bootstrappedOnce(o),
+		quorumKept(o), oneAtATime(o), membersRetired(o), successIsTrue(o), nothingForgotten(o), bootstrappedOnce(o), drainsApart(o),
 	)
 }
 
@@ -283,4 +283,22 @@ func bootstrappedOnce(o Observation) []string {
 	}
 
 	return nil
+}
+
+// drainsApart finds nodes that are drained at the same time: the stack file lets one node be away.
+func drainsApart(o Observation) []string {
+	var problems []string
+	all := of(o.Events, "node.drain")
+	for i, began := range all {
+		if began.Start.Before(o.From) || began.Start.After(o.To) {
+			continue
+		}
+		for _, other := range all[:i] {
+			if other.Object != began.Object && !other.Start.Before(o.From) && (other.End.IsZero() || other.End.After(began.Start)) {
+				problems = append(problems, fmt.Sprintf("drain: %s was drained while %s was", began.node(), other.node()))
+			}
+		}
+	}
+
+	return problems
 }

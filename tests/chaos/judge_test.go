@@ -91,6 +91,11 @@ func TestJudge(t *testing.T) {
 		"one that was cut off before and serves again": {
 			o: chaos.Observation{Before: whole, Events: three(event("node.serving", 1, 10, 50), event("node.down", 2, 103, 109))},
 		},
+		"two drains at once": {
+			o:        chaos.Observation{Events: three(event("node.drain", 1, 101, 105), event("node.drain", 2, 104, 109))},
+			problems: []string{"drain: 10.30.0.2 was drained while 10.30.0.1 was"},
+		},
+		"drains one after the other": {o: chaos.Observation{Events: three(event("node.drain", 1, 101, 105), event("node.drain", 2, 106, 109))}},
 		"one of one": {o: chaos.Observation{Events: []chaos.Event{event("talos.bootstrap", 1, 5, 6), event("node.down", 1, 101, 105)}}},
 		"a member's VM deleted": {
 			o:        chaos.Observation{Events: three(served, event("node.down", 3, 90, 120), task("pve.qmdestroy", 3, 102, 103))},

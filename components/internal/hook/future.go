@@ -12,9 +12,9 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 )
 
-// handOver bounds the wait for a value from the resource that has it: hooks run on resources that depend
-// on that one, so the value is on its way.
-const handOver = 30 * time.Second
+// handOver bounds the wait for a value from the resource that has it. Hooks run on resources that depend on that one, so
+// the value is on its way, however slow the machine: only what would never end is ended.
+const handOver = 2 * time.Minute
 
 // Future holds a value that becomes known during the run. Use [NewFuture] or [FutureOf].
 type Future[T any] struct {
