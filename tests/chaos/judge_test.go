@@ -96,7 +96,7 @@ func TestJudge(t *testing.T) {
 			problems: []string{"drain: 10.30.0.2 was drained while 10.30.0.1 was"},
 		},
 		"drains one after the other": {o: chaos.Observation{Events: three(event("node.drain", 1, 101, 105), event("node.drain", 2, 106, 109))}},
-		"one of one": {o: chaos.Observation{Events: []chaos.Event{event("talos.bootstrap", 1, 5, 6), event("node.down", 1, 101, 105)}}},
+		"one of one":                 {o: chaos.Observation{Events: []chaos.Event{event("talos.bootstrap", 1, 5, 6), event("node.down", 1, 101, 105)}}},
 		"a member's VM deleted": {
 			o:        chaos.Observation{Events: three(served, event("node.down", 3, 90, 120), task("pve.qmdestroy", 3, 102, 103))},
 			problems: []string{"retire: VM 303 was deleted, and its node was never reset"},
