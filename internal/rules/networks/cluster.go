@@ -34,6 +34,12 @@ func (r *rules) cluster() {
 		}
 	}
 	r.names(c)
+	r.secrets(c)
+	r.controlPlanes()
+}
+
+// secrets checks what a cluster that was made elsewhere brings, and the authorities it accepts.
+func (r *rules) secrets(c spec.Cluster) {
 	if c.SecretsBundle != nil && !isBundle(c.SecretsBundle.Reveal()) {
 		r.Addf("cluster.secretsBundle", "is not a secrets bundle: give the YAML that `talosctl gen secrets` writes")
 	}
@@ -47,7 +53,6 @@ func (r *rules) cluster() {
 	if spec.Value(c.Adopted) && c.SecretsBundle == nil {
 		r.Addf("cluster.secretsBundle", "is required for an adopted cluster: give the secrets it was made with")
 	}
-	r.controlPlanes()
 }
 
 // names checks the names and addresses that nodes and certificates carry.
