@@ -95,7 +95,8 @@ func (o Outcome[T]) After(text string, check func(current T) error) pulumi.Strin
 			return "", errors.New("reading what the state remembers: it is missing")
 		}
 		if err := check(*current); err != nil {
-			return "", fmt.Errorf("%w\n  this run leaves out a step that this edit needs (--target, --exclude): run `pulumi up` without such flags", err)
+			return "", fmt.Errorf("%w\n  this run leaves out a step that this edit needs (--target, --exclude): "+
+				"run `pulumi up` without such flags", err)
 		}
 
 		return text, nil
