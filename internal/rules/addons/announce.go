@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
@@ -70,10 +71,8 @@ func (r *rules) noPeer(a netip.Addr, b spec.CiliumBGP) string {
 		what = "the network's own or broadcast address in " + network.String()
 	}
 	for _, n := range r.Config.Nodes {
-		for _, own := range n.Addresses() {
-			if own == a {
-				what = "the address of node " + n.Name
-			}
+		if slices.Contains(n.Addresses(), a) {
+			what = "the address of node " + n.Name
 		}
 	}
 	for of, texts := range map[string][]string{"pods": r.Config.Cluster.PodSubnets, "services": r.Config.Cluster.ServiceSubnets} {
