@@ -73,6 +73,7 @@ func documented() map[string]struct{ test, why string } {
 		"README.md: talos-proxmox 2":                                            {test: here},
 		"README.md: On your own Proxmox":                                        {test: start, why: "the same commands, on a stack of another name"},
 		"CONTRIBUTING.md: Contributing":                                         {why: build},
+		"docs/adding-a-version.md: The excluded modules in go.mod":              {why: "for a release, where Go's proxy has both modules"},
 		"template/README.md: ${PROJECT}":                                        {test: "TestTemplateMakesAProject", why: "but for go install: " + young},
 		"examples/fleet/README.md: Many clusters":                               {test: "TestAFleetOfClusters"},
 		"docs/credential-stores.md: HashiCorp Vault":                            {test: "TestCredentialStores"},
