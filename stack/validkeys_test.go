@@ -20,6 +20,7 @@ import (
 // withKeys are keys of right stacks that hold a certificate or a private key, which tests of what a key does have.
 var withKeys = []string{
 	"SSH.PrivateKey", "Registry.CA", "Talos.TrustedRoots", "GitAuth.CA", "GitHubApp.BaseURL", "Cluster.SecretsBundle", "Cluster.Adopted",
+	"Cluster.AcceptedCAs", "AcceptedCAs.Talos", "AcceptedCAs.Kubernetes",
 }
 
 // TestEveryKeyIsInARightStack holds that the right stacks, generated and written, have every key that a stack file can have.

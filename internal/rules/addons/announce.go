@@ -75,15 +75,24 @@ func (r *rules) noPeer(a netip.Addr, b spec.CiliumBGP) string {
 			what = "the address of node " + n.Name
 		}
 	}
+	if of := r.clusterNetwork(a); of != "" {
+		what = "in the network of " + of
+	}
+
+	return what
+}
+
+// clusterNetwork returns of what the network is that has an address, "pods" or "services"; empty where it is neither.
+func (r *rules) clusterNetwork(a netip.Addr) string {
 	for of, texts := range map[string][]string{"pods": r.Config.Cluster.PodSubnets, "services": r.Config.Cluster.ServiceSubnets} {
 		for _, p := range scope.Prefixes(texts) {
 			if p.Contains(a) && !r.Wrong("cluster."+strings.TrimSuffix(of, "s")+"Subnets") {
-				what = "in the network of " + of
+				return of
 			}
 		}
 	}
 
-	return what
+	return ""
 }
 
 // frontDoor checks the Gateway before the API servers: something must give it an address, and another name than theirs.

@@ -26,12 +26,8 @@ func (r *rules) cluster() {
 			"cluster.name",
 			"%q is no name: use up to 63 lower-case letters, digits and dashes, beginning and ending with a letter or digit", *c.Name)
 	}
-	if c.Endpoint != nil {
-		u, ok := scope.WebURL(*c.Endpoint, "https")
-		if !ok || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" ||
-			strings.HasSuffix(u.Host, ":") || !scope.IsHostname(strings.ToLower(u.Hostname())) {
-			r.Addf("cluster.endpoint", "%q is not the URL of a Kubernetes API: write https://<host>:6443", *c.Endpoint)
-		}
+	if c.Endpoint != nil && !isEndpoint(*c.Endpoint) {
+		r.Addf("cluster.endpoint", "%q is not the URL of a Kubernetes API: write https://<host>:6443", *c.Endpoint)
 	}
 	r.names(c)
 	r.secrets(c)
@@ -53,6 +49,14 @@ func (r *rules) secrets(c spec.Cluster) {
 	if spec.Value(c.Adopted) && c.SecretsBundle == nil {
 		r.Addf("cluster.secretsBundle", "is required for an adopted cluster: give the secrets it was made with")
 	}
+}
+
+// isEndpoint reports whether a text is the URL of a server, without anything behind its port.
+func isEndpoint(text string) bool {
+	u, ok := scope.WebURL(text, "https")
+
+	return ok && strings.Trim(u.Path, "/") == "" && u.RawQuery == "" && u.Fragment == "" && !strings.HasSuffix(u.Host, ":") &&
+		scope.IsHostname(strings.ToLower(u.Hostname()))
 }
 
 // names checks the names and addresses that nodes and certificates carry.
