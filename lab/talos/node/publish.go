@@ -16,6 +16,7 @@ import (
 	"github.com/cosi-project/runtime/pkg/state"
 	"github.com/siderolabs/crypto/x509"
 	talosconfig "github.com/siderolabs/talos/pkg/machinery/config"
+	configapi "github.com/siderolabs/talos/pkg/machinery/config/config"
 	"github.com/siderolabs/talos/pkg/machinery/config/machine"
 	"github.com/siderolabs/talos/pkg/machinery/extensions"
 	"github.com/siderolabs/talos/pkg/machinery/resources/block"
@@ -170,20 +171,25 @@ func (n *Node) machineResources() []resource.Resource {
 		}
 		if cfg.Machine() != nil {
 			kind.SetMachineType(cfg.Machine().Type())
-			root := secrets.NewOSRoot(secrets.OSRootID)
-			sec := cfg.Machine().Security()
-			root.TypedSpec().AcceptedCAs, root.TypedSpec().Token = sec.AcceptedCAs(), sec.Token()
-			if ca := sec.IssuingCA(); ca != nil {
-				root.TypedSpec().AcceptedCAs = append(slices.Clip(sec.AcceptedCAs()), &x509.PEMEncodedCertificate{Crt: ca.Crt})
-				if len(ca.Key) > 0 { // a worker's configuration has the certificate alone
-					root.TypedSpec().IssuingCA = ca
-				}
-			}
-			out = append(append(out, root), n.apiSANs()...)
+			out = append(append(out, osRoot(cfg.Machine().Security())), n.apiSANs()...)
 		}
 	}
 
 	return out
+}
+
+// osRoot returns what a configuration says of the authority of the Talos API.
+func osRoot(sec configapi.Security) resource.Resource {
+	root := secrets.NewOSRoot(secrets.OSRootID)
+	root.TypedSpec().AcceptedCAs, root.TypedSpec().Token = sec.AcceptedCAs(), sec.Token()
+	if ca := sec.IssuingCA(); ca != nil {
+		root.TypedSpec().AcceptedCAs = append(slices.Clip(sec.AcceptedCAs()), &x509.PEMEncodedCertificate{Crt: ca.Crt})
+		if len(ca.Key) > 0 { // a worker's configuration has the certificate alone
+			root.TypedSpec().IssuingCA = ca
+		}
+	}
+
+	return root
 }
 
 // extensionLayers returns the image's extensions; the schematic's id is one of them, as the factory
