@@ -46,7 +46,7 @@ func (r *rules) peer(at, name string, b spec.CiliumBGP) {
 
 		return
 	}
-	if what := r.noPeer(a, b); what != "" {
+	if what := r.noPeer(a); what != "" {
 		r.Addf(at, "%s is %s: write the router's address", a, what)
 	}
 	for _, other := range scope.SortedKeys(b.Peers) {
@@ -57,7 +57,7 @@ func (r *rules) peer(at, name string, b spec.CiliumBGP) {
 }
 
 // noPeer returns what an address is instead of a router's; empty where it may be one.
-func (r *rules) noPeer(a netip.Addr, b spec.CiliumBGP) string {
+func (r *rules) noPeer(a netip.Addr) string {
 	what := ""
 	switch {
 	case a.IsLoopback() || a.IsUnspecified() || a.IsMulticast() || a.IsLinkLocalUnicast():
