@@ -3,7 +3,10 @@
 
 package keys_test
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // nodeCases are the keys of a node whose effect their type does not say how to show, for all the
 // places where they can be written.
@@ -159,8 +162,11 @@ func diskCase(key string) keyCase {
 		"keepOnRebuild": {node: "{dataVmId: 950, disks: {data: {size: 20, unitNumber: 1}, kept: {size: 5, unitNumber: 2, keepOnRebuild: true}}}"},
 		"unitNumber":    {value: "5"},
 	}[key]
-	if strings.HasPrefix(key, "speed.") {
+	if limit, ok := strings.CutPrefix(key, "speed."); ok {
 		c.refused = "must be the same as osDisk.speed"
+		if limit, burst := strings.CutSuffix(limit, "Burst"); burst {
+			c.node = fmt.Sprintf("{osDisk: {speed: {%[1]s: 1}}, disks: {data: {size: 20, speed: {%[1]s: 1}}}}", limit)
+		}
 	}
 	if c.node == "" {
 		c.node = "disks: {data: {size: 20}}"
