@@ -36,7 +36,7 @@ func TestABadConfigurationReachesOneNode(t *testing.T) {
 	}
 
 	for edit, says := range map[[2]string]string{
-		{"version: v1.35.0", "version: v1.35.0\n    apiServer: {extraArgs: {tls-min-version: VersionTLS99}}"}:                                              "",
+		{"version: v1.35.0", "version: v1.35.0\n    apiServer: {extraArgs: {egress-selector-config-file: /etc/none.yaml}}"}:                                "",
 		{"version: v1.12.4", "version: v1.12.4\n    patches: {all: [{inline: {apiVersion: v1alpha1, kind: NetworkDefaultActionConfig, ingress: block}}]}"}: "the Talos API answers on every node",
 	} {
 		started := time.Now()

@@ -101,7 +101,8 @@ func TestSecureValueInAPlainSettingIsRefused(t *testing.T) {
 
 	r := s.try("pulumi", "preview", "--stack", "dev", "--config-file", file, "--non-interactive")
 	assert.NotZero(t, r.code)
-	assert.Contains(t, r.all(), "defaults: holds a secure value where only plain settings stand")
+	assert.Contains(t, r.all(), "must not be secure: only secrets and free text may")
+	assert.Regexp(t, `defaults\.controlPlane\.description \(line \d+\)`, r.all())
 	assert.NotContains(t, r.all(), "value-to-be-kept-4712")
 }
 

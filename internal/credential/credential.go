@@ -7,6 +7,7 @@ package credential
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -120,13 +121,19 @@ var (
 	aUser = regexp.MustCompile(`(^|[\s"'(=])ssh://[^\s:@/]+@$`)
 )
 
-// Redact returns a message without what could be a credential in it.
+// Redact returns a message without what could be a credential in it. A suggestion is one of the words that the message
+// itself lists, and stays.
 func Redact(message string) string {
 	var out strings.Builder
+	listed := strings.FieldsFunc(quoted.ReplaceAllString(message, ""), func(r rune) bool { return r == ' ' || r == ',' || r == ';' })
 	at := 0
 	for _, q := range quoted.FindAllStringIndex(message, -1) {
 		out.WriteString(redactURL(message[at:q[0]]))
-		out.WriteString(`"` + RedactValue(message[q[0]+1:q[1]-1]) + `"`)
+		value := message[q[0]+1 : q[1]-1]
+		if !slices.Contains(listed, value) {
+			value = RedactValue(value)
+		}
+		out.WriteString(`"` + value + `"`)
 		at = q[1]
 	}
 	out.WriteString(redactURL(message[at:]))
