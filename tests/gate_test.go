@@ -29,7 +29,7 @@ func TestRefusedConfiguration(t *testing.T) {
 
 	refused := s.try("pulumi", "up", "--stack", "dev", "--config-file", file, "--yes", "--skip-preview", "--non-interactive")
 	assert.NotZero(t, refused.code)
-	assert.Contains(t, refused.all(), "talos.patches.all[0].inline.machine.kubelet.image: ")
+	assert.Regexp(t, `talos\.patches\.all\[0\]\.inline\.machine\.kubelet\.image \(line \d+\): `, refused.all())
 	assert.Contains(t, refused.all(), "kubelet image is not valid: version of Kubernetes 1.39.0 is too new to be used with Talos")
 	assert.Empty(t, s.status().VMs, "nothing was made")
 
