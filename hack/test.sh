@@ -21,8 +21,9 @@ goldens() {
 }
 lab() { (cd lab && go test ./...); }
 release() { (cd tools/release && go test ./...); }
-# One package at a time: Go shows the tests of several only when all are done.
-engine() { go test -count=1 -timeout 60m -v ./tests; }
+# One package at a time: Go shows the tests of several only when all are done. The tests wait more than they compute: two at a
+# time, as many as a small machine has cores, leave it idle.
+engine() { go test -count=1 -timeout 60m -parallel 4 -v ./tests; }
 chaos() { go test -count=1 -timeout 30m -v ./tests/chaos; }
 
 part "format, vet and lint" hack/lint.sh
