@@ -10,7 +10,7 @@ if [[ -n $unformatted ]]; then
 	echo "$unformatted" >&2
 	status=1
 fi
-for module in . lab tools/release tests/goldens/*/ examples/*/; do
+for module in . lab tools/release tools/talos tests/goldens/*/ examples/*/; do
 	[[ -f $module/go.mod ]] || continue
 	(cd "$module" && go vet ./...) || status=1
 done
