@@ -254,8 +254,9 @@ func nothingForgotten(o Observation) []string {
 			}
 		}
 	}
-	// What runs inside the cluster is out of sight while its API is away; it is not gone.
-	if o.Command.Has("refresh") || o.Command.Has("--refresh") {
+	// What runs inside the cluster is out of sight while its API is away; it is not gone. An up may take out what the stack
+	// file turned off.
+	if o.Command.Has("refresh") || o.Command.Has("--refresh") && o.Wanted.GitOps {
 		before, after := inKubernetes(o.StateBefore), inKubernetes(o.StateAfter)
 		if after < before && len(o.After.Clusters) > 0 {
 			problems = append(problems, fmt.Sprintf("state: a refresh forgot %d objects of Kubernetes", before-after))

@@ -4,11 +4,13 @@
 package chaos_test
 
 import (
+	"encoding/json"
 	"strconv"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/talos-proxmox/talos-proxmox/tests/chaos"
 )
@@ -69,6 +71,10 @@ func TestJudge(t *testing.T) {
 	lost := site(t, 1, 2, 3)
 	lost.Nodes[1].Stage, lost.Nodes[1].Serving = "maintenance", false
 	served := event("node.serving", 3, 10, 90)
+	refreshing := chaos.Step{Verb: chaos.Run, Args: []string{"up", "--refresh"}}
+	installed := []chaos.Resource{{Type: "kubernetes:helm.sh/v3:Release"}}
+	clustered := whole
+	require.NoError(t, json.Unmarshal([]byte(`{"clusters": [{"name": "small"}]}`), &clustered))
 
 	for name, c := range map[string]struct {
 		o        chaos.Observation
@@ -127,6 +133,13 @@ func TestJudge(t *testing.T) {
 		"gone and forgotten": {
 			o: chaos.Observation{Exit: 1, After: site(t, 1), StateBefore: []chaos.Resource{{VMID: 301}, {VMID: 302}}, StateAfter: []chaos.Resource{{VMID: 301}}},
 		},
+		"GitOps forgotten": {
+			o: chaos.Observation{
+				Command: refreshing, Exit: 1, Wanted: chaos.Model{GitOps: true}, After: clustered, StateBefore: installed,
+			},
+			problems: []string{"state: a refresh forgot 1 objects of Kubernetes"},
+		},
+		"GitOps turned off": {o: chaos.Observation{Command: refreshing, Exit: 1, After: clustered, StateBefore: installed}},
 		"bootstrapped twice": {
 			o:        chaos.Observation{Exit: 1, Events: three(event("talos.bootstrap", 2, 102, 103))},
 			problems: []string{"bootstrap: etcd was bootstrapped 2 times"},
@@ -134,7 +147,10 @@ func TestJudge(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c.o.Command, c.o.From, c.o.To = up, at(100), at(200)
+			c.o.From, c.o.To = at(100), at(200)
+			if c.o.Command.Verb == "" {
+				c.o.Command = up
+			}
 			assert.Equal(t, c.problems, chaos.Judge(c.o))
 		})
 	}
