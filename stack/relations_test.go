@@ -161,28 +161,25 @@ func (m mistake) with(t testing.TB, path string, value any) []string {
 
 // replaceAt replaces the value at a path of a tree, and reports whether it is there.
 func replaceAt(at string, tree any, path string, value any) bool {
+	replace := func(here string, below any, set func()) bool {
+		if here == path {
+			set()
+
+			return true
+		}
+
+		return replaceAt(here, below, path, value)
+	}
 	switch tree := tree.(type) {
 	case map[string]any:
 		for name, below := range tree {
-			here := check.Key(at, name)
-			if here == path {
-				tree[name] = value
-
-				return true
-			}
-			if replaceAt(here, below, path, value) {
+			if replace(check.Key(at, name), below, func() { tree[name] = value }) {
 				return true
 			}
 		}
 	case []any:
 		for i, below := range tree {
-			here := check.Index(at, i)
-			if here == path {
-				tree[i] = value
-
-				return true
-			}
-			if replaceAt(here, below, path, value) {
+			if replace(check.Index(at, i), below, func() { tree[i] = value }) {
 				return true
 			}
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// PathError is a problem with the setting at a path, found by a function that returns an error.
+// PathError tells of a problem with the setting at a path, found by a function that returns an error.
 type PathError struct {
 	Path string
 	Err  error

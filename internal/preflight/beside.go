@@ -5,7 +5,6 @@ package preflight
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -52,14 +51,11 @@ func Beside(ctx context.Context, paths []string, r Request, l *check.List) {
 // written are settings of which machine configurations are made: what is derived where one is left out is nobody's mistake.
 var written = []string{"nodes", "cluster", "talos", "kubernetes"}
 
-// errPartial reports that something could not be made without what was left out.
-var errPartial = errors.New("left out")
-
 // tryMake calls make. What was left out may be what it cannot do without.
 func (r Request) tryMake(ctx context.Context) (m Made, err error) {
 	defer func() {
 		if found := recover(); found != nil {
-			m, err = Made{}, check.At("", fmt.Errorf("%w: %v", errPartial, found))
+			m, err = Made{}, check.At("", fmt.Errorf("left out: %v", found))
 		}
 	}()
 

@@ -18,7 +18,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// Request is a cluster that is looked at.
+// Request names the cluster that is looked at, and what it takes to look.
 type Request struct {
 	// Config is complete: defaults are filled in.
 	Config spec.Config

@@ -167,7 +167,7 @@ func TestLookLeavesOutThoseThatJoinLater(t *testing.T) {
 	require.Error(t, looking(c, d).Before(d.Members[4])(t.Context(), down()), "where nobody says who has joined, all must be well")
 }
 
-// What is applied in place is tried: a node that it harms takes it back by itself, and no other node gets it.
+// TestApplyTriesWhatNeedsNoReboot applies in place: a node that is harmed takes it back by itself, and no other node gets it.
 func TestApplyTriesWhatNeedsNoReboot(t *testing.T) {
 	t.Parallel()
 

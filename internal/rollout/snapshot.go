@@ -119,8 +119,9 @@ func (s *Snapshots) prefix() string { return s.Cluster.Name + "-" }
 func (s *Snapshots) owns(file string) bool {
 	rest, ok := strings.CutPrefix(file, s.prefix())
 
-	return ok && (strings.HasPrefix(rest, "talos-v") || strings.HasPrefix(rest, "kubernetes-v") || strings.HasPrefix(rest,
-		"kubernetes-unknown-"))
+	return ok && slices.ContainsFunc([]string{"talos-v", "kubernetes-v", "kubernetes-unknown-"}, func(what string) bool {
+		return strings.HasPrefix(rest, what)
+	})
 }
 
 // stamp returns the time in a snapshot's name.

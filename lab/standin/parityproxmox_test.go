@@ -120,7 +120,7 @@ func machine(name string, id int, over bridge.Tree) bridge.Tree {
 	return in
 }
 
-// wrong are settings that the provider refuses before it asks a host.
+// mistakes returns settings that the provider refuses before it asks a host.
 func mistakes() map[string]bridge.Tree {
 	return map[string]bridge.Tree{
 		"cpu type":          {"cpu": bridge.Tree{"type": "pentium9"}},
@@ -262,7 +262,7 @@ func everything() bridge.Tree {
 	}
 }
 
-// edits are one setting of a machine, before and after.
+// parityEdits returns edits of one setting of a machine, before and after.
 func parityEdits() map[string][2]bridge.Tree {
 	disk := func(over bridge.Tree) bridge.Tree {
 		d := bridge.Tree{"interface": "scsi0", "size": 8, "datastoreId": "local-lvm", "fileFormat": "raw"}

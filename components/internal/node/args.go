@@ -70,6 +70,16 @@ func (a API) access(ctx context.Context) (proxmox.Access, error) {
 	return found, err
 }
 
+// client returns a client of the Proxmox VE API; nil where endpoint or credentials are missing.
+func (a API) client(ctx context.Context) (*proxmox.Client, error) {
+	access, err := a.access(ctx)
+	if err != nil || !access.Complete() {
+		return nil, err
+	}
+
+	return proxmox.New(access)
+}
+
 // wantedVM tells a node's VM from others.
 func wantedVM(n spec.NamedNode) proxmox.Wanted {
 	wanted := proxmox.Wanted{ID: spec.Value(n.VMID), Name: n.Name}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/talos-proxmox/talos-proxmox/components/internal/hook"
 	"github.com/talos-proxmox/talos-proxmox/components/internal/vmargs"
-	"github.com/talos-proxmox/talos-proxmox/internal/proxmox"
 )
 
 // byHandHooks returns hooks that stop an update of the VM which the provider would fail at half-way because of what
@@ -57,12 +56,8 @@ func (a Args) refuseAddedDisks(slots []string) error {
 // refuseRunning refuses to start a VM that runs: Proxmox VE fails such a task.
 func (a Args) refuseRunning(s hook.Step) error {
 	ctx := s.Ctx.Context()
-	access, err := a.API.access(ctx)
-	if err != nil || !access.Complete() {
-		return err
-	}
-	client, err := proxmox.New(access)
-	if err != nil {
+	client, err := a.API.client(ctx)
+	if err != nil || client == nil {
 		return err
 	}
 	wanted := wantedVM(a.Node.Node)

@@ -51,12 +51,8 @@ func (a Args) clearLeftover(s hook.Step) error {
 		return nil
 	}
 	ctx := s.Ctx.Context()
-	access, err := a.API.access(ctx)
-	if err != nil || !access.Complete() {
-		return err
-	}
-	client, err := proxmox.New(access)
-	if err != nil {
+	client, err := a.API.client(ctx)
+	if err != nil || client == nil {
 		return err
 	}
 	wanted := wantedVM(node)
@@ -81,17 +77,13 @@ func (a Args) clearLeftover(s hook.Step) error {
 
 // Reboot has Proxmox VE reboot a node's VM, which brings pending edits of it into force.
 func (a API) Reboot(ctx context.Context, n spec.NamedNode) error {
-	access, err := a.access(ctx)
+	client, err := a.client(ctx)
 	if err != nil {
 		return err
 	}
-	if !access.Complete() {
+	if client == nil {
 		return fmt.Errorf("its VM still runs as before the edit, and there are no credentials of Proxmox VE to reboot it\n"+
 			"  reboot the VM of %s in Proxmox VE (not inside the guest), and run `pulumi up` again", n.Name)
-	}
-	client, err := proxmox.New(access)
-	if err != nil {
-		return err
 	}
 
 	return client.Reboot(ctx, wantedVM(n))

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/talos-proxmox/talos-proxmox/internal/proxmox"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -16,12 +15,8 @@ import (
 // the stack would own it, and delete it with its own VMs, and Proxmox VE starts no VM whose file is gone. own are the nodes
 // whose VMs are the stack's.
 func (a API) RefuseUsed(ctx context.Context, volume, host string, hosts []string, own []spec.NamedNode) error {
-	access, err := a.access(ctx)
-	if err != nil || !access.Complete() {
-		return err
-	}
-	client, err := proxmox.New(access)
-	if err != nil {
+	client, err := a.client(ctx)
+	if err != nil || client == nil {
 		return err
 	}
 	users, err := client.UsersOf(ctx, volume, host, hosts)

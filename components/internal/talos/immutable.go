@@ -136,20 +136,28 @@ type kubernetesState struct {
 	Authorities talossecrets.Authorities `json:"authorities"`
 }
 
-// rememberedAuthorities resolves to the fingerprints of the cluster's authorities, in the shape that they have as JSON.
-func rememberedAuthorities(b *Build) pulumi.StringMapOutput {
-	text := b.Secrets.Bundle.ApplyT(func(v any) (map[string]string, error) {
+// authorities resolves to the fingerprints of the cluster's authorities, a [talossecrets.Authorities].
+func authorities(b *Build) pulumi.AnyOutput {
+	found := b.Secrets.Bundle.ApplyT(func(v any) (any, error) {
 		bundle, ok := v.(*secrets.Bundle)
 		if !ok {
 			return nil, errors.New("the cluster's secrets are missing")
 		}
-		now, err := talossecrets.AuthoritiesOf(bundle, b.Config.Cluster)
+
+		return talossecrets.AuthoritiesOf(bundle, b.Config.Cluster)
+	}).(pulumi.AnyOutput)
+
+	return pulumi.Unsecret(found).(pulumi.AnyOutput)
+}
+
+// authoritiesInState resolves to the authorities in the shape in which kubernetesState has them as JSON.
+func authoritiesInState(b *Build) pulumi.StringMapOutput {
+	return authorities(b).ApplyT(func(v any) map[string]string {
+		now, _ := v.(talossecrets.Authorities)
 
 		return map[string]string{
 			"talos": now.Talos, "kubernetes": now.Kubernetes, "others": now.Others,
 			"acceptedTalos": now.AcceptedTalos, "acceptedKubernetes": now.AcceptedKubernetes,
-		}, err
+		}
 	}).(pulumi.StringMapOutput)
-
-	return pulumi.Unsecret(text).(pulumi.StringMapOutput)
 }

@@ -80,7 +80,7 @@ func registerKubernetes(b *Build) (*pulumi.Stash, error) {
 		"dnsDomain":      pulumi.String(wanted.DNSDomain),
 		"cni":            pulumi.String(wanted.CNI),
 		"ciliumInstall":  pulumi.String(wanted.CiliumInstall),
-		"authorities":    rememberedAuthorities(b),
+		"authorities":    authoritiesInState(b),
 	}, on, pulumi.Parent(b.Parent), pulumi.DependsOn([]pulumi.Resource{b.Secrets.Resource}))
 }
 
@@ -100,7 +100,9 @@ func permitted(b *Build, kubernetes *pulumi.Stash) pulumi.StringOutput {
 	wanted := wantedKubernetes(b.Config)
 	outcome := stash.OutcomeOf[kubernetesState](kubernetes)
 
-	return rememberedAuthorities(b).ApplyT(func(now map[string]string) pulumi.StringOutput {
+	return authorities(b).ApplyT(func(v any) pulumi.StringOutput {
+		now, _ := v.(talossecrets.Authorities)
+
 		return outcome.After("", func(current kubernetesState) error {
 			if err := refuseImmutable(current, wanted); err != nil {
 				return err
@@ -109,7 +111,7 @@ func permitted(b *Build, kubernetes *pulumi.Stash) pulumi.StringOutput {
 				return fmt.Errorf("kubernetes.version: the cluster was not brought from %s to %s", current.Kubernetes, wanted.Kubernetes)
 			}
 
-			return talossecrets.RefuseRotation(current.Authorities, authoritiesIn(now))
+			return talossecrets.RefuseRotation(current.Authorities, now)
 		})
 	}).(pulumi.StringOutput)
 }

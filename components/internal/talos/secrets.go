@@ -221,14 +221,6 @@ func certificateToken(cfg spec.Config, now time.Time) string {
 	return token
 }
 
-// authoritiesIn reads what [rememberedAuthorities] resolves to.
-func authoritiesIn(text map[string]string) talossecrets.Authorities {
-	return talossecrets.Authorities{
-		Talos: text["talos"], Kubernetes: text["kubernetes"], Others: text["others"],
-		AcceptedTalos: text["acceptedTalos"], AcceptedKubernetes: text["acceptedKubernetes"],
-	}
-}
-
 // trustAccepted adds the accepted authorities of the Talos API to the one that clients trust.
 func trustAccepted(c spec.Cluster, ca pulumi.StringOutput) pulumi.StringOutput {
 	accepted := c.AcceptedTalosCAs()

@@ -11,7 +11,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
-// member is the address that a node has in a network with a subnet.
+// member holds the address that a node has in a network with a subnet.
 type member struct {
 	path    string
 	address netip.Addr

@@ -5,6 +5,7 @@ package talos
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -26,8 +27,9 @@ func (r *rules) kubeletReads(at, name string, value any) {
 		}
 	case "memorySwap":
 		swap, _ := value.(map[string]any)
-		if behaviour := fmt.Sprint(swap["swapBehavior"]); swap["swapBehavior"] != nil && behaviour != "NoSwap" && behaviour != "LimitedSwap" {
-			r.Addf(at+".swapBehavior", "%s", scope.NotOneOf(behaviour, []string{"LimitedSwap", "NoSwap"}))
+		known := []string{"LimitedSwap", "NoSwap"}
+		if behaviour := fmt.Sprint(swap["swapBehavior"]); swap["swapBehavior"] != nil && !slices.Contains(known, behaviour) {
+			r.Addf(at+".swapBehavior", "%s", scope.NotOneOf(behaviour, known))
 		}
 	}
 }

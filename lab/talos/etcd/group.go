@@ -207,7 +207,7 @@ func (g *Group) View() View {
 	}
 }
 
-// memberNames are the names and addresses of all members.
+// MemberNames returns the names and addresses of all members.
 func (g *Group) MemberNames() []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
