@@ -6,6 +6,7 @@ package env
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +16,7 @@ import (
 	"syscall"
 
 	"github.com/talos-proxmox/talos-proxmox/lab/standin"
+	"github.com/talos-proxmox/talos-proxmox/lab/standin/wire"
 )
 
 // Attach gives the environment its providers: the genuine plugins need nothing, the stand-ins are started
@@ -77,7 +79,8 @@ func (s *standins) stop() {
 }
 
 // ServeStandins serves the named stand-ins until standard input ends, so that none outlives whoever started it. The
-// first line of its output is for PULUMI_DEBUG_PROVIDERS.
+// first line of its output is for PULUMI_DEBUG_PROVIDERS. Where $LAB_CALLS names a file, it has in the end how often each
+// method of each stand-in was called, as JSON.
 func ServeStandins(names []string) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -86,8 +89,10 @@ func ServeStandins(names []string) error {
 		ports []string
 		dones []<-chan error
 	)
+	calls := map[string]*wire.Calls{}
 	for _, name := range names {
-		port, done, err := standin.Serve(ctx, name)
+		calls[name] = &wire.Calls{}
+		port, done, err := standin.Serve(ctx, name, calls[name])
 		if err != nil {
 			return fmt.Errorf("serving the stand-in for %s: %w", name, err)
 		}
@@ -98,10 +103,30 @@ func ServeStandins(names []string) error {
 	_, _ = io.Copy(io.Discard, os.Stdin) // its end is the signal
 	cancel()
 
-	var errs []error
+	errs := []error{writeCalls(os.Getenv("LAB_CALLS"), calls)}
 	for _, done := range dones {
 		errs = append(errs, <-done)
 	}
 
 	return errors.Join(errs...)
+}
+
+// writeCalls writes how often each method of each provider was called, where a file is named for it.
+func writeCalls(file string, calls map[string]*wire.Calls) error {
+	if file == "" {
+		return nil
+	}
+	counts := map[string]map[string]int{}
+	for name, counted := range calls {
+		counts[name] = counted.Counts()
+	}
+	text, err := json.Marshal(counts)
+	if err != nil {
+		return fmt.Errorf("LAB_CALLS: %w", err)
+	}
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		return fmt.Errorf("LAB_CALLS: %w", err)
+	}
+
+	return nil
 }

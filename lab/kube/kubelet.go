@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -46,6 +47,9 @@ type kubelet struct {
 	// Of the registration, which comes before the loops.
 	found   bool
 	resumed bool // the Node showed this boot when the kubelet started
+
+	// Of the lease's loop alone: the lease as it wrote it last, nil where that is not known.
+	lease *coordinationv1.Lease
 
 	// Of the pods' worker alone.
 	states map[types.UID]*podState

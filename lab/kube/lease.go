@@ -33,16 +33,20 @@ func (k *kubelet) keepLease(ctx context.Context) {
 	}
 }
 
+// renew renews the lease that it wrote last, as a kubelet does, and reads it only where it has none or another one wrote.
 func (k *kubelet) renew(ctx context.Context) error {
 	leases := k.client.CoordinationV1().Leases(leaseNamespace)
 	now := metav1.NewMicroTime(k.now())
-
-	lease, err := leases.Get(ctx, k.spec.Name, metav1.GetOptions{})
+	var err error
+	if k.lease == nil {
+		k.lease, err = leases.Get(ctx, k.spec.Name, metav1.GetOptions{})
+	}
 	if err == nil {
-		lease.Spec.RenewTime = &now
-		_, err = leases.Update(ctx, lease, metav1.UpdateOptions{})
-
-		return err
+		k.lease.Spec.RenewTime = &now
+		k.lease, err = leases.Update(ctx, k.lease, metav1.UpdateOptions{})
+	}
+	if err != nil {
+		k.lease = nil
 	}
 	if !apierrors.IsNotFound(err) {
 		return err
@@ -53,7 +57,7 @@ func (k *kubelet) renew(ctx context.Context) error {
 		return err
 	}
 	duration := int32(leaseSeconds)
-	_, err = leases.Create(ctx, &coordinationv1.Lease{
+	k.lease, err = leases.Create(ctx, &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: k.spec.Name,
 			OwnerReferences: []metav1.OwnerReference{
@@ -64,6 +68,9 @@ func (k *kubelet) renew(ctx context.Context) error {
 			HolderIdentity: &k.spec.Name, LeaseDurationSeconds: &duration, RenewTime: &now,
 		},
 	}, metav1.CreateOptions{})
+	if err != nil {
+		k.lease = nil
+	}
 
 	return err
 }

@@ -12,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 )
 
 var (
@@ -168,7 +169,9 @@ func (c *Cluster) newKubelet(n NodeSpec) (*kubelet, error) {
 	if err != nil {
 		return nil, err
 	}
-	client, err := kubernetes.NewForConfig(config)
+	own := rest.CopyConfig(config)
+	own.ContentType = "application/vnd.kubernetes.protobuf" // as a kubelet speaks
+	client, err := kubernetes.NewForConfig(own)
 	if err != nil {
 		return nil, err
 	}

@@ -125,9 +125,10 @@ func (k *kubelet) wakeAfter(ctx context.Context, d time.Duration) {
 	}
 }
 
-// updateStatus writes the node's status if it says something new, and learns the pod networks.
+// updateStatus writes the node's status if it says something new, and learns the pod networks. As a kubelet does, it is
+// content with the Node that the API server has in its cache.
 func (k *kubelet) updateStatus(ctx context.Context) error {
-	node, err := k.client.CoreV1().Nodes().Get(ctx, k.spec.Name, metav1.GetOptions{})
+	node, err := k.client.CoreV1().Nodes().Get(ctx, k.spec.Name, metav1.GetOptions{ResourceVersion: "0"})
 	if err != nil {
 		return err
 	}

@@ -24,6 +24,7 @@ import (
 
 	"github.com/talos-proxmox/talos-proxmox/lab/standin"
 	"github.com/talos-proxmox/talos-proxmox/lab/standin/bridge"
+	"github.com/talos-proxmox/talos-proxmox/lab/standin/wire"
 )
 
 // engine calls a provider over the wire, as Pulumi's engine does.
@@ -40,7 +41,7 @@ type engine struct {
 func serve(t *testing.T, name string) int {
 	t.Helper()
 
-	port, _, err := standin.Serve(t.Context(), name)
+	port, _, err := standin.Serve(t.Context(), name, &wire.Calls{})
 	require.NoError(t, err)
 
 	return port

@@ -19,8 +19,8 @@ import (
 const maxMessage = 400 << 20
 
 // Serve serves providers on a free loopback port until ctx ends. Each connection gets its own
-// provider from newProvider. The channel gets one value when serving has ended, nil after ctx.
-func Serve(ctx context.Context, newProvider func(*Conn) plugin.Provider) (int, <-chan error, error) {
+// provider from newProvider, and calls counts what is called. The channel gets one value when serving has ended, nil after ctx.
+func Serve(ctx context.Context, newProvider func(*Conn) plugin.Provider, calls *Calls) (int, <-chan error, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return 0, nil, fmt.Errorf("listening for an engine: %w", err)
@@ -28,7 +28,7 @@ func Serve(ctx context.Context, newProvider func(*Conn) plugin.Provider) (int, <
 
 	s := grpc.NewServer(
 		grpc.MaxRecvMsgSize(maxMessage), grpc.MaxSendMsgSize(maxMessage),
-		grpc.UnaryInterceptor(survive),
+		grpc.ChainUnaryInterceptor(calls.count, survive),
 		grpc.StatsHandler(&tagger{base: ctx, make: newProvider}),
 	)
 	pulumirpc.RegisterResourceProviderServer(s, dispatcher{})

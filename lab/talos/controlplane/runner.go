@@ -38,6 +38,7 @@ type Runner struct {
 
 	mu      sync.Mutex
 	cluster Cluster
+	client  *client // of the cluster
 	config  Config
 	digest  string
 	err     error
@@ -103,6 +104,7 @@ func (k *Runner) set(c Cluster, cfg Config, digest string, err error) {
 	defer k.mu.Unlock()
 
 	k.cluster, k.config, k.digest, k.err = c, cfg, digest, err
+	k.setClient(c)
 	if c != nil {
 		k.restore = nil
 	}

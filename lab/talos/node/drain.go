@@ -16,6 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/talos-proxmox/talos-proxmox/lab/talos/controlplane"
 )
 
 const (
@@ -28,8 +30,8 @@ const (
 	cordonedByTalos = "talos.dev/cordoned"
 )
 
-// kubernetesClient reaches the API server of the node's cluster, nil when there is none.
-func (n *Node) kubernetesClient() kubernetes.Interface {
+// kubernetesOf returns what runs the Kubernetes of the node's cluster, nil where its etcd has no quorum.
+func (n *Node) kubernetesOf() *controlplane.Runner {
 	g, _ := n.Group()
 	if g == nil && n.Config() != nil && n.Config().Cluster() != nil {
 		g, _ = n.Nodes.servingGroup(n)
@@ -37,16 +39,18 @@ func (n *Node) kubernetesClient() kubernetes.Interface {
 	if g == nil || !g.Quorum() {
 		return nil
 	}
-	api, _ := g.Kube.API()
-	if api == nil {
-		return nil
-	}
-	client, err := kubernetes.NewForConfig(api.AdminConfig())
-	if err != nil {
+
+	return g.Kube
+}
+
+// kubernetesClient reaches the API server of the node's cluster, nil when there is none.
+func (n *Node) kubernetesClient() kubernetes.Interface {
+	runner := n.kubernetesOf()
+	if runner == nil {
 		return nil
 	}
 
-	return client
+	return runner.Client()
 }
 
 // drain cordons the node and evicts its pods. What cannot be evicted in time stops with the node: that is a warning.

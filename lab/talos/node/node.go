@@ -13,10 +13,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cosi-project/runtime/pkg/resource"
 	"github.com/cosi-project/runtime/pkg/state"
 	"github.com/siderolabs/talos/pkg/machinery/config"
-	"github.com/siderolabs/talos/pkg/machinery/resources/cluster"
 	"github.com/siderolabs/talos/pkg/machinery/resources/k8s"
 
 	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
@@ -38,7 +36,7 @@ type Node struct {
 	Book     *nodenet.AddressBook
 	Events   *events.Log
 	Services *events.Services
-	state    state.State
+	state    state.State // shown to others by Resources
 	BootID   string
 	Started  time.Time
 	requests chan Request
@@ -47,14 +45,15 @@ type Node struct {
 	bootMu sync.Mutex
 	// Installing is held while an installer runs.
 	Installing sync.Mutex
-	// pubMu is held while resources are published; it guards the two below.
-	pubMu     sync.Mutex
-	membersIn state.State
-	members   map[resource.ID]*cluster.Member
+	// pubMu is held while resources are published.
+	pubMu sync.Mutex
 	// servingMu is held while the node begins or ceases to serve; taken before mu.
 	servingMu sync.Mutex
 
-	mu    sync.Mutex
+	mu sync.Mutex
+	// membersAsked reports whether somebody asked for the members of the cluster since the node booted.
+	membersAsked bool
+
 	cfg   config.Provider
 	stage string
 
@@ -286,6 +285,14 @@ func (ns *Nodes) controlPlanes(talosID string, net *guest.Net) []*Node {
 	return out
 }
 
+// count returns how many nodes run.
+func (ns *Nodes) count() int {
+	ns.mu.Lock()
+	defer ns.mu.Unlock()
+
+	return len(ns.nodes)
+}
+
 // all returns the machines that run, in the order of their VM ids.
 func (ns *Nodes) all() []*Node {
 	ns.mu.Lock()
@@ -329,8 +336,11 @@ func (n *Node) SetUpload(snapshot []byte) {
 func (n *Node) Resources() state.State {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if n.state == nil {
+		return nil
+	}
 
-	return n.state
+	return state.WrapCore(asked{CoreState: n.state, publish: n.publishMembers})
 }
 
 // partialConfig returns the configuration without a machine's part that maintenance mode was given.

@@ -17,7 +17,6 @@ import (
 	"github.com/siderolabs/crypto/x509"
 	talosconfig "github.com/siderolabs/talos/pkg/machinery/config"
 	configapi "github.com/siderolabs/talos/pkg/machinery/config/config"
-	"github.com/siderolabs/talos/pkg/machinery/config/machine"
 	"github.com/siderolabs/talos/pkg/machinery/extensions"
 	"github.com/siderolabs/talos/pkg/machinery/resources/block"
 	"github.com/siderolabs/talos/pkg/machinery/resources/cluster"
@@ -57,14 +56,7 @@ func (n *Node) PublishState() {
 	keep := map[string]bool{}
 	for _, r := range want {
 		keep[r.Metadata().Type()+"/"+r.Metadata().ID()] = true
-		if n.isPublished(st, r) {
-			continue
-		}
-		err := put(ctx, st, r)
-		if err != nil {
-			delete(n.members, r.Metadata().ID())
-		}
-		if err != nil && !state.IsConflictError(err) {
+		if err := put(ctx, st, r); err != nil && !state.IsConflictError(err) {
 			n.Console("publishing a resource", "error", err)
 		}
 	}
@@ -86,30 +78,10 @@ func (n *Node) PublishState() {
 		}
 		for _, r := range list.Items {
 			if !keep[md.Type()+"/"+r.Metadata().ID()] {
-				delete(n.members, r.Metadata().ID())
 				_ = st.Destroy(ctx, r.Metadata(), state.WithDestroyOwner(r.Metadata().Owner())) // gone already is fine
 			}
 		}
 	}
-}
-
-// isPublished reports whether a member of the cluster is published as it is, and remembers it as published where not. Each
-// node publishes all members, again and again: what is the same is not even looked up.
-func (n *Node) isPublished(st state.State, r resource.Resource) bool {
-	member, ok := r.(*cluster.Member)
-	if !ok {
-		return false
-	}
-	if n.membersIn != st { // a boot begins with an empty state
-		n.membersIn, n.members = st, map[resource.ID]*cluster.Member{}
-	}
-	id := member.Metadata().ID()
-	if old := n.members[id]; old != nil && reflect.DeepEqual(old.TypedSpec(), member.TypedSpec()) {
-		return true
-	}
-	n.members[id] = member
-
-	return false
 }
 
 func (n *Node) machineResources() []resource.Resource {
@@ -332,22 +304,7 @@ func (n *Node) clusterResources() []resource.Resource {
 	kubelet.TypedSpec().ExpectedNodename = n.Hostname()
 	out = append(out, kubelet)
 
-	for _, peer := range n.Nodes.peers(n) {
-		m := cluster.NewMember(cluster.NamespaceName, peer.Hostname())
-		s := m.TypedSpec()
-		s.NodeID = peer.Disk.Read().NodeID
-		s.Hostname, s.OperatingSystem = peer.Hostname(), "Talos ("+peer.Image.Talos+")"
-		s.MachineType = machine.TypeWorker
-		if machineconfig.IsControlPlane(peer.Config()) {
-			s.MachineType = machine.TypeControlPlane
-			s.ControlPlane = &cluster.ControlPlane{APIServerPort: 6443}
-		}
-		for _, p := range peer.Book.Addresses() {
-			s.Addresses = append(s.Addresses, p.Addr())
-		}
-		slices.SortFunc(s.Addresses, netip.Addr.Compare)
-		out = append(out, m)
-	}
+	out = append(out, n.memberResources()...)
 
 	return append(out, n.controlPlaneResources()...)
 }

@@ -7,13 +7,11 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/siderolabs/talos/pkg/machinery/api/machine"
 	"github.com/siderolabs/talos/pkg/machinery/resources/k8s"
 	"github.com/siderolabs/talos/pkg/machinery/resources/runtime"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/talos-proxmox/talos-proxmox/lab/fault"
 	"github.com/talos-proxmox/talos-proxmox/lab/talos/events"
@@ -95,16 +93,14 @@ func (n *Node) nodeStatus() *k8s.NodeStatus {
 	return r
 }
 
-// readNodeStatus asks the API server for the Node.
+// readNodeStatus reads the Node as the API server has it.
 func (n *Node) readNodeStatus(ctx context.Context) {
-	client := n.kubernetesClient()
-	if client == nil {
+	runner := n.kubernetesOf()
+	if runner == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	have, err := client.CoreV1().Nodes().Get(ctx, n.Hostname(), metav1.GetOptions{})
-	if err != nil {
+	have := runner.Node(ctx, n.Hostname())
+	if have == nil {
 		return
 	}
 	seen := &k8s.NodeStatusSpec{

@@ -28,6 +28,8 @@ const (
 	// time it also looks for other members of its cluster.
 	stageTick    = 100 * time.Millisecond
 	publishEvery = 10
+	// crowd is how many nodes look as often as that. More share the time that a machine has for them.
+	crowd = 100
 )
 
 // runConfigured returns a node with a configuration, until something ends its power cycle.
@@ -110,7 +112,8 @@ func (n *Node) setCRI() {
 
 // runStages moves the node from booting to running and keeps its resources fresh.
 func (n *Node) runStages(ctx context.Context) {
-	tick := time.NewTicker(stageTick)
+	pace := stageTick
+	tick := time.NewTicker(pace)
 	defer tick.Stop()
 	booted, opened := false, false
 
@@ -128,6 +131,10 @@ func (n *Node) runStages(ctx context.Context) {
 		if i%publishEvery == 0 {
 			n.readNodeStatus(ctx)
 			n.PublishState()
+			if wanted := stageTick * time.Duration(max(1, n.Nodes.count()/crowd)); wanted != pace {
+				pace = wanted
+				tick.Reset(pace)
+			}
 		}
 
 		select {

@@ -67,7 +67,7 @@ func (n *Node) setUpState() {
 	}
 
 	n.mu.Lock()
-	n.state = st
+	n.state, n.membersAsked = st, false
 	n.mu.Unlock()
 	n.PublishState()
 }
@@ -123,8 +123,9 @@ func put(ctx context.Context, st state.State, r resource.Resource) error {
 	if err == nil && equalSpec(old, r) {
 		return nil
 	}
-	owner := owners()[r.Metadata().Type()]
-	if one, ok := owners()[r.Metadata().Type()+"/"+r.Metadata().ID()]; ok {
+	known := owners()
+	owner := known[r.Metadata().Type()]
+	if one, ok := known[r.Metadata().Type()+"/"+r.Metadata().ID()]; ok {
 		owner = one
 	}
 	if state.IsNotFoundError(err) {
