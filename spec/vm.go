@@ -141,9 +141,9 @@ type Startup struct {
 	// Order is the position; lower starts first.
 	Order *int `json:"order,omitempty" min:"0"`
 	// UpDelay is the wait before the next VM starts, in seconds.
-	UpDelay *int `json:"upDelay,omitempty" min:"0"`
+	UpDelay *int `json:"upDelay,omitempty" min:"0" max:"86400"`
 	// DownDelay is the wait before the next VM stops, in seconds.
-	DownDelay *int `json:"downDelay,omitempty" min:"0"`
+	DownDelay *int `json:"downDelay,omitempty" min:"0" max:"86400"`
 }
 
 // Watchdog is a watchdog card.
@@ -168,7 +168,7 @@ type VGA struct {
 type GPU struct {
 	// Mapping is the name of an existing Proxmox PCI resource mapping.
 	Mapping *string `json:"mapping,omitempty"`
-	// Devices are PCI addresses ("0000:01:00.0"); a resource mapping is created for them.
+	// Devices are PCI addresses: "0000:01:00.0", or "0000:01:00" for all functions of a device.
 	Devices []string `json:"devices,omitempty"`
 	// Identities say what is at the addresses of Devices, as Proxmox checks it when the VM starts.
 	// Without them the devices are passed by address alone, which needs root@pam.
@@ -227,15 +227,15 @@ type HA struct {
 // VMTimeouts limit VM operations, in seconds.
 type VMTimeouts struct {
 	// Create covers creation, import, start and the agent.
-	Create *int `json:"create,omitempty" min:"1" default:"1800"`
+	Create *int `json:"create,omitempty" min:"1" max:"86400" default:"1800"`
 	// Migrate covers a live migration.
-	Migrate *int `json:"migrate,omitempty" min:"1" default:"1800"`
+	Migrate *int `json:"migrate,omitempty" min:"1" max:"86400" default:"1800"`
 	// Reboot covers a reboot.
-	Reboot *int `json:"reboot,omitempty" min:"1" default:"1800"`
+	Reboot *int `json:"reboot,omitempty" min:"1" max:"86400" default:"1800"`
 	// Shutdown covers an orderly shutdown.
-	Shutdown *int `json:"shutdown,omitempty" min:"1" default:"1800"`
+	Shutdown *int `json:"shutdown,omitempty" min:"1" max:"86400" default:"1800"`
 	// Start covers a start.
-	Start *int `json:"start,omitempty" min:"1" default:"1800"`
+	Start *int `json:"start,omitempty" min:"1" max:"86400" default:"1800"`
 	// Stop covers a hard stop.
-	Stop *int `json:"stop,omitempty" min:"1" default:"300"`
+	Stop *int `json:"stop,omitempty" min:"1" max:"86400" default:"300"`
 }

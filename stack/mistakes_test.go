@@ -30,9 +30,16 @@ type mistake struct {
 // mistakes reads testdata/mistakes.txt.
 func mistakes(t testing.TB) []mistake {
 	t.Helper()
+
+	return mistakesIn(t, "testdata/mistakes.txt")
+}
+
+// mistakesIn reads a file of edits.
+func mistakesIn(t testing.TB, file string) []mistake {
+	t.Helper()
 	base := ""
 	var all []mistake
-	for line := range strings.Lines(read(t, "testdata/mistakes.txt")) {
+	for line := range strings.Lines(read(t, file)) {
 		line = strings.TrimSpace(line)
 		name, isBase := strings.CutPrefix(line, "BASE ")
 		switch {
@@ -104,7 +111,7 @@ func (m mistake) problems(t testing.TB) []spec.Problem {
 func (m mistake) file(t testing.TB, dir string) map[string]any {
 	t.Helper()
 	var file map[string]any
-	require.NoError(t, yaml.Unmarshal([]byte(read(t, "testdata/bases/"+m.base+".yaml")), &file))
+	require.NoError(t, yaml.Unmarshal([]byte(read(t, baseFile(m.base))), &file))
 	for _, e := range m.edits {
 		path, text, ok := strings.Cut(e, "=")
 		require.True(t, ok, e)
@@ -189,4 +196,13 @@ func setAt(tree map[string]any, path []string, value any, over bool) {
 	default:
 		tree[name] = value
 	}
+}
+
+// baseFile returns the file of a base, which may be a stack that ships.
+func baseFile(name string) string {
+	if path, ok := shipped[name]; ok {
+		return path
+	}
+
+	return "testdata/bases/" + name + ".yaml"
 }

@@ -54,9 +54,7 @@ func (r *rules) lifecycle() {
 			r.Addf(at, "%d is below 0: count up from 1", c.Replace[node])
 		}
 	}
-	if c.SnapshotDirectory != nil && strings.TrimSpace(*c.SnapshotDirectory) == "" {
-		r.Addf("lifecycle.snapshotDirectory", "is empty: write a path, or remove it")
-	}
+	r.snapshotDirectory("lifecycle.snapshotDirectory", c.SnapshotDirectory)
 	if said := r.Said.Lifecycle; said.SnapshotsKept != nil && said.SnapshotDirectory == nil {
 		r.Addf("lifecycle.snapshotsKept", "is for lifecycle.snapshotDirectory, which is not set: add that, or remove it")
 	}
@@ -67,6 +65,17 @@ func (r *rules) lifecycle() {
 		}
 	}
 	r.output()
+}
+
+// snapshotDirectory checks where snapshots of etcd are kept.
+func (r *rules) snapshotDirectory(at string, directory *string) {
+	switch {
+	case directory == nil:
+	case strings.TrimSpace(*directory) == "":
+		r.Addf(at, "is empty: write a path, or remove it")
+	case notAPath(*directory):
+		r.Addf(at, "%q %s", *directory, noPath)
+	}
 }
 
 // knownNode records a name that no node has.
@@ -88,6 +97,14 @@ func (r *rules) knownNode(path, name string) {
 // stackFile are files that Pulumi and Go read.
 var stackFile = regexp.MustCompile(`^(Pulumi(\.[^/]+)?\.yaml|go\.(mod|sum)|[^/]+\.go)$`)
 
+// noPath is what a problem says of a text that is no path.
+const noPath = "is no path of this machine, since nothing reads addresses or variables there: write the path itself"
+
+// notAPath reports whether a path is an address, or names a variable as shells do.
+func notAPath(path string) bool {
+	return strings.Contains(path, "://") || strings.ContainsRune(path, '$')
+}
+
 // outputPath checks where something is written, and reports whether that is a path.
 func (r *rules) outputPath(at, file string) bool {
 	clean := path.Clean(file)
@@ -96,6 +113,8 @@ func (r *rules) outputPath(at, file string) bool {
 		r.Addf(at, "is empty: write a path, or remove it")
 
 		return false
+	case notAPath(file):
+		r.Addf(at, "%q %s", file, noPath)
 	case strings.HasPrefix(clean, "~"):
 		r.Addf(at, "%q begins with a tilde, which only shells read: write the directory itself", file)
 	case !path.IsAbs(clean) && !scope.InProject(file):

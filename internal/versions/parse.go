@@ -5,6 +5,7 @@ package versions
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
@@ -30,11 +31,18 @@ func ParseKubernetes(text string) (Kubernetes, error) {
 	return Kubernetes{version: v}, err
 }
 
+// preRelease is what follows the three numbers of a version that comes before a release.
+var preRelease = regexp.MustCompile(`^(alpha|beta|rc)\.[0-9]+$`)
+
 // parse demands all three numbers: an image tag needs them.
 func parse(what, text, example string) (*semver.Version, error) {
 	v, err := semver.StrictNewVersion(strings.TrimPrefix(text, "v"))
 	if err != nil {
 		return nil, fmt.Errorf("%q is not a %s version: write all three numbers, such as %q", text, what, example)
+	}
+	if v.Metadata() != "" || v.Prerelease() != "" && !preRelease.MatchString(v.Prerelease()) {
+		return nil, fmt.Errorf("%q is not a %s version that was released: write one such as %q, or a pre-release such as v%d.%d.0-rc.1",
+			text, what, example, v.Major(), v.Minor())
 	}
 
 	return v, nil

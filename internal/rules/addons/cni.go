@@ -23,6 +23,9 @@ func (r *rules) cni() {
 	c := *r.Config.CNI.Cilium
 	r.ciliumJob(c)
 	r.chart("cni.cilium.chart", c.Chart)
+	if said := r.Said.CNI.Cilium; said != nil {
+		r.chartOfRepository("cni.cilium.chart", said.Chart, "cilium")
+	}
 	if v := c.Chart.Version; v != nil && strings.TrimPrefix(*v, "v") == strings.TrimPrefix(*r.Config.Talos.Version, "v") {
 		r.Addf("cni.cilium.chart.version",
 			"%s is the version of Talos: give the version of the Cilium chart, such as 1.18.4", *v)
@@ -205,6 +208,13 @@ func (r *rules) chart(path string, c spec.Chart) {
 	r.Together(path, c.Username != nil, c.Password != nil)
 }
 
+// chartOfRepository checks the name of a chart whose repository is the default one, which has one chart that fits.
+func (r *rules) chartOfRepository(path string, said spec.Chart, name string) {
+	if said.Repository == nil && said.Name != nil && *said.Name != name && !r.Wrong(path+".name") {
+		r.Addf(path+".name", "is %s, and the default repository has %s: remove it, or name your own repository", *said.Name, name)
+	}
+}
+
 // chartRepository checks where a chart comes from, and reports whether that is the network.
 func (r *rules) chartRepository(path string, c spec.Chart) bool {
 	switch repository := spec.Value(c.Repository); {
@@ -254,7 +264,7 @@ func (r *rules) manifests() {
 func (r *rules) extraURLs(m spec.Manifests) {
 	r.Twice("manifests.extra", m.Extra)
 	for i, extra := range m.Extra {
-		if _, ok := scope.WebURL(extra, "https", "http"); !ok {
+		if u, ok := scope.WebURL(extra, "https", "http"); !ok || scope.Loopback(u.Hostname()) {
 			r.Addf(check.Index("manifests.extra", i), "%q is no URL that control planes could fetch", extra)
 		}
 	}

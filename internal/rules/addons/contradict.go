@@ -33,16 +33,23 @@ func (r *rules) ciliumValues(c spec.Cilium) {
 	if spec.Value(c.DefaultDeny) {
 		policy = "always"
 	}
-	r.contradicted("cni.cilium.chart.values", *c.Chart.Values, []said{
+	all := []said{
 		{"kubeProxyReplacement", *c.KubeProxyReplacement, "cni.cilium.kubeProxyReplacement"},
 		{"hubble.enabled", *c.Hubble, "cni.cilium.hubble"},
-		{"l2announcements.enabled", c.L2 != nil, "cni.cilium.l2"},
-		{"bgpControlPlane.enabled", c.BGP != nil, "cni.cilium.bgp"},
 		{"gatewayAPI.enabled", c.GatewayAPI != nil, "cni.cilium.gatewayApi"},
 		{"policyEnforcementMode", policy, "cni.cilium.defaultDeny"},
 		{"ipv4.enabled", has(true), "cluster.podSubnets"},
 		{"ipv6.enabled", has(false), "cluster.podSubnets"},
-	})
+	}
+	// Without a setting, who announces may say so in objects of their own.
+	if c.L2 != nil {
+		all = append(all, said{"l2announcements.enabled", true, "cni.cilium.l2"})
+	}
+	if c.BGP != nil {
+		all = append(all, said{"bgpControlPlane.enabled", true, "cni.cilium.bgp"})
+	}
+	r.contradicted("cni.cilium.chart.values", *c.Chart.Values, all)
+	r.nativeRouting("cni.cilium.chart.values", *c.Chart.Values)
 	r.needs("cni.cilium.chart.values", c.Chart.Values, r.ciliumNeeds(c))
 }
 

@@ -98,6 +98,14 @@ func (r *rules) gitopsMethod(g spec.GitOps) {
 			"%q is no registry: write host and path without a scheme and a tag, such as harbor.example.com/flux", *g.Registry)
 	}
 	r.chart("gitops.chart", g.Chart)
+	switch {
+	case !flux:
+		r.chartOfRepository("gitops.chart", r.Said.GitOps.Chart, "argo-cd")
+	case *g.Method == "operator":
+		r.chartOfRepository("gitops.chart", r.Said.GitOps.Chart, "flux-operator")
+	default:
+		r.chartOfRepository("gitops.chart", r.Said.GitOps.Chart, "flux2")
+	}
 	r.gitopsNeeds(g)
 	if !spec.Value(g.DayZero) && spec.Value(g.Method) != "inline" { // else Helm itself reads them
 		r.releaseValues("gitops.chart.values", g.Chart.Values)
@@ -110,6 +118,9 @@ func (r *rules) git(g spec.Git) {
 		r.Addf("gitops.git.url", "is required: write https://… or ssh://git@host/…")
 	} else {
 		r.gitURL(g)
+		if u, ok := scope.WebURL(*g.URL, "https", "http", "ssh"); ok && scope.Loopback(u.Hostname()) && !r.Wrong("gitops.git.url") {
+			r.Addf("gitops.git.url", "%s is the controller's own pod: name the git host as pods reach it", u.Hostname())
+		}
 	}
 	var refs []string
 	for name, ref := range map[string]*string{"branch": g.Branch, "tag": g.Tag, "semver": g.Semver, "commit": g.Commit} {

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/internal/rules/scope"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
@@ -24,6 +25,21 @@ var nameForm = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.:_-]{0,251}[A-Za-z0-9
 var lowerKinds = map[string]bool{
 	"ConfigMap": true, "Secret": true, "Namespace": true, "Service": true, "ServiceAccount": true, "Deployment": true, "DaemonSet": true,
 	"StatefulSet": true, "Pod": true, "Job": true, "CronJob": true, "Ingress": true, "PersistentVolumeClaim": true, "StorageClass": true,
+}
+
+// textBlocks are blocks whose values Kubernetes takes as text alone, by kind.
+var textBlocks = map[string][]string{"ConfigMap": {"data", "binaryData"}, "Secret": {"data", "stringData"}}
+
+// notText returns the first key of a block whose value is not text; "" where there is none.
+func notText(block any) string {
+	values, _ := block.(map[string]any)
+	for _, key := range scope.SortedKeys(values) {
+		if _, text := values[key].(string); !text && values[key] != nil {
+			return key
+		}
+	}
+
+	return ""
 }
 
 // objects checks the Kubernetes objects of a manifest; held are those of the manifests before.
@@ -76,6 +92,11 @@ func (r *rules) object(at string, o map[string]any, held map[string]string) stri
 	}
 	if !nameForm.MatchString(name) || lowerKinds[kind] && (name != strings.ToLower(name) || strings.ContainsAny(name, "_:")) {
 		return fmt.Sprintf("(%s) has the name %q, which Kubernetes takes for none: use lower-case letters, digits, dashes and dots", kind, name)
+	}
+	for _, block := range textBlocks[kind] {
+		if key := notText(o[block]); key != "" {
+			return fmt.Sprintf("(%s %s) has a value of %s.%s that is not text, which Kubernetes refuses: put it in quotes", kind, name, block, key)
+		}
 	}
 	namespace, _ := metadata["namespace"].(string)
 	group, _, _ := strings.Cut(version, "/")

@@ -51,6 +51,29 @@ func (r *rules) needs(path string, text *spec.Text, all []need) {
 	}
 }
 
+// amongst returns a test for one of some values; none is the chart's own.
+func amongst(choices ...string) func(any) bool {
+	return func(v any) bool { return v == "" || slices.Contains(choices, fmt.Sprint(v)) }
+}
+
+// nativeRouting checks that Cilium is told which addresses are routed natively, without which its agents do not start.
+func (r *rules) nativeRouting(path string, text spec.Text) {
+	var values map[string]any
+	if yaml.Unmarshal([]byte(text), &values) != nil || values["routingMode"] != "native" {
+		return
+	}
+	agent, _ := valueAt(values, []string{"ipMasqAgent", "enabled"})
+	for family, four := range map[string]bool{"ipv4": true, "ipv6": false} {
+		masquerades, given := values["enable"+strings.ToUpper(family[:2])+family[2:]+"Masquerade"]
+		key := family + "NativeRoutingCIDR"
+		if values[key] != nil || given && masquerades == false || agent == true || !r.speaks(four)(true) {
+			continue
+		}
+		r.Addf(check.Join(path, "routingMode"),
+			"is native, and Cilium does not start without knowing what is routed so: add %s with the pods' network", key)
+	}
+}
+
 // positive reports whether a value is a number above zero.
 func positive(v any) bool {
 	n, ok := v.(int)
@@ -76,6 +99,12 @@ func (r *rules) ciliumNeeds(c spec.Cilium) []need {
 
 			return !ok || n >= 0 && n <= 255
 		}, "Cilium takes numbers from 0 to 255: choose one of them"},
+		{"routingMode", amongst("tunnel", "native"), "Cilium has tunnel and native: write one of them"},
+		{"tunnelProtocol", amongst("vxlan", "geneve"), "Cilium has vxlan and geneve: write one of them"},
+		{"encryption.type", amongst("wireguard", "ipsec", "ztunnel"), "Cilium has wireguard and ipsec: write one of them"},
+		{"loadBalancer.mode", amongst("snat", "dsr", "hybrid"), "Cilium has snat, dsr and hybrid: write one of them"},
+		{"loadBalancer.algorithm", amongst("random", "maglev"), "Cilium has random and maglev: write one of them"},
+		{"bpf.datapathMode", amongst("veth", "netkit", "netkit-l2", "auto"), "Cilium has veth, netkit and netkit-l2: write one of them"},
 		{"ipv4NativeRoutingCIDR", r.holdsPods(true),
 			"that does not hold cluster.podSubnets, so that pods would not reach each other: write their network"},
 		{"ipv6NativeRoutingCIDR", r.holdsPods(false),
@@ -89,11 +118,14 @@ func (r *rules) ciliumNeeds(c spec.Cilium) []need {
 		}
 	}
 
-	return append(all, r.apiServerNeeds()...)
+	return append(all, r.apiServerNeeds(c)...)
 }
 
 // apiServerNeeds returns the values by which Cilium finds the API servers while it provides the services itself.
-func (r *rules) apiServerNeeds() []need {
+func (r *rules) apiServerNeeds(c spec.Cilium) []need {
+	var values map[string]any
+	_ = yaml.Unmarshal([]byte(spec.Value(c.Chart.Values)), &values) // what cannot be read is said elsewhere
+	host := fmt.Sprint(values["k8sServiceHost"])
 	prism := r.Config.Talos.KubePrism
 	own := map[string]bool{"auto": true}
 	for _, n := range r.Config.ControlPlanes() {
@@ -118,8 +150,13 @@ func (r *rules) apiServerNeeds() []need {
 			return err != nil || own[host] || r.outsideNodes(host)
 		}, "no API server answers there: remove it, and Cilium asks KubePrism or cluster.endpoint"},
 		{"k8sServicePort", func(v any) bool {
-			return fmt.Sprint(v) == fmt.Sprint(*prism.Port) || fmt.Sprint(v) == "6443" || !*prism.Enabled || r.endpointPort(fmt.Sprint(v))
-		}, fmt.Sprintf("KubePrism listens at %d and API servers at 6443: remove it", *prism.Port)},
+			port := fmt.Sprint(v)
+			if slices.Contains(local, host) && *prism.Enabled && len(r.Config.Nodes) > len(r.Config.ControlPlanes()) {
+				return port == fmt.Sprint(*prism.Port) // workers run no API server
+			}
+
+			return port == fmt.Sprint(*prism.Port) || port == "6443" || !*prism.Enabled || r.endpointPort(port)
+		}, fmt.Sprintf("KubePrism listens at %d, and API servers at 6443 of control planes: remove it", *prism.Port)},
 	}
 }
 

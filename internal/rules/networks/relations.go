@@ -291,6 +291,9 @@ func (r *rules) clusterDNS(services []netip.Prefix) {
 		inside := false
 		for _, s := range services {
 			inside = inside || s.Contains(a)
+			if a.Is4() && a == scope.LastOf(s) {
+				r.Addf(at, "%s is the last address of %s, which no service gets: write that of the DNS service, such as %s", a, s, nth(s, 10))
+			}
 			if a == s.Addr().Next() || a == s.Addr() {
 				r.Addf(at, "%s is the address of the service kubernetes: write that of the DNS service, such as %s", a, nth(s, 10))
 			}

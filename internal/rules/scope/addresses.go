@@ -66,6 +66,20 @@ func Gateways(n spec.Network) []netip.Addr {
 	return all
 }
 
+// Loopback reports whether a host is each machine itself.
+func Loopback(host string) bool {
+	a, err := spec.ParseAddr(host)
+
+	return host == "localhost" || err == nil && (a.IsLoopback() || a.IsUnspecified())
+}
+
+// Nobody reports whether a host is an address that no single machine has.
+func Nobody(host string) bool {
+	a, err := spec.ParseAddr(host)
+
+	return err == nil && (a.IsUnspecified() || a.IsMulticast() || a.String() == "255.255.255.255")
+}
+
 func addrOf(text *string) netip.Addr {
 	a, _ := spec.ParseAddr(spec.Value(text))
 

@@ -30,7 +30,7 @@ var (
 	QualifiedForm  = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$`)
 	TagForm        = regexp.MustCompile(`^[a-z0-9_][a-z0-9_+.-]*$`)
 	BridgeForm     = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]{0,14}$`)
-	PCIAddressForm = regexp.MustCompile(`^[0-9a-f]{4}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]$`)
+	PCIAddressForm = regexp.MustCompile(`^[0-9a-f]{4}:[0-9a-f]{2}:[01][0-9a-f](\.[0-7])?$`)
 	CPUListForm    = regexp.MustCompile(`^[0-9]+(-[0-9]+)?([,;][0-9]+(-[0-9]+)?)*$`)
 	SysctlForm     = regexp.MustCompile(`^[A-Za-z0-9_-]+([./][A-Za-z0-9_*:@-]+)+$`)
 	ModuleForm     = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
@@ -168,6 +168,13 @@ func IsCertificate(text spec.Text) bool {
 			return false
 		}
 	}
+}
+
+// Functions returns the address of the whole device of which a PCI address names a function.
+func Functions(address string) string {
+	device, _, _ := strings.Cut(address, ".")
+
+	return device
 }
 
 // LastOf returns the last address of a network.

@@ -25,7 +25,12 @@ var forwarding = []string{
 }
 
 // mostOf are the highest values of parameters whose range is short.
-var mostOf = map[string]int{"vm.swappiness": 200, "vm.overcommit_memory": 2, "vm.dirty_ratio": 100, "vm.dirty_background_ratio": 100}
+var mostOf = map[string]int{
+	"vm.swappiness": 200, "vm.overcommit_memory": 2, "vm.dirty_ratio": 100, "vm.dirty_background_ratio": 100,
+	"net.ipv4.conf.all.rp_filter": 2, "net.ipv4.conf.default.rp_filter": 2, "net.ipv6.conf.all.disable_ipv6": 1,
+	"net.ipv6.conf.default.disable_ipv6": 1, "net.ipv4.tcp_syncookies": 2, "kernel.unprivileged_bpf_disabled": 2, "kernel.kptr_restrict": 2,
+	"vm.nr_hugepages": 1 << 20, "vm.nr_overcommit_hugepages": 1 << 20,
+}
 
 // wellKnown are parameters that people set, to see when one is misspelt.
 var wellKnown = []string{
@@ -43,8 +48,16 @@ var wellKnown = []string{
 
 var (
 	// numbers are parameters whose values are numbers.
-	numbers = regexp.MustCompile(`^(vm\.|fs\.(inotify|file-max|nr_open|aio)|net\.netfilter\.nf_conntrack_max|` +
-		`net\.core\.(somaxconn|[rw]mem_|netdev_max)|net\.ipv4\.ip_forward|kernel\.(panic|pid_max|threads-max))`)
+	numbers = regexp.MustCompile(`^(vm\.|user\.max_|fs\.(inotify|file-max|nr_open|aio|protected_|suid_)|net\.netfilter\.nf_conntrack_|` +
+		`net\.core\.(somaxconn|[rw]mem_|netdev_|bpf_jit_|busy_|optmem_)|net\.bridge\.|net\.unix\.|net\.ipv[46]\.(ip_|neigh\.|conf\..*\.` +
+		`(rp_filter|forwarding|arp_|accept_|disable_|send_|secure_|log_|proxy_|src_|use_)|udp_|` +
+		`tcp_([rw]mem|mem$|max_|tw_|keepalive_|fin_|syn|fack|sack|timestamps|window|slow_|mtu_|no_|ecn$|abort|orphan|notsent|limit))|` +
+		`kernel\.(panic|pid_max|threads-max|unprivileged_|kptr_|dmesg_|perf_|sched_|sysrq|shm|msg|sem$|keys|randomize|yama|nmi_|numa_))`)
+	// words are parameters that have a name each.
+	words = regexp.MustCompile(`^net\.(core\.default_qdisc|ipv4\.tcp_congestion_control)$`)
+	// places are parameters that have several numbers each.
+	places = map[string]int{"net.ipv4.tcp_rmem": 3, "net.ipv4.tcp_wmem": 3, "net.ipv4.tcp_mem": 3, "net.ipv4.udp_mem": 3,
+		"net.ipv4.ip_local_port_range": 2, "kernel.sem": 4}
 	number = regexp.MustCompile(`^-?[0-9]+(\s+-?[0-9]+)*$`)
 )
 
@@ -68,10 +81,8 @@ func SysctlProblem(name, value string) string {
 		return fmt.Sprintf("is %d, and the kernel takes 0 to %d: write one of those", n, highest)
 	case slipOf(name) != "":
 		return fmt.Sprintf("is a parameter that no kernel has; did you mean %q?", slipOf(name))
-	case strings.TrimSpace(value) == "":
-		return "has no value: write one, or remove it"
-	case numbers.MatchString(name) && !number.MatchString(value):
-		return fmt.Sprintf("is %q, and the kernel takes a number: write it without a unit", value)
+	case valueProblem(name, value) != "":
+		return valueProblem(name, value)
 	case protected && value != want:
 		return fmt.Sprintf("is %s, and Talos's kubelet starts only with %s: remove it", value, want)
 	case slices.Contains(forwarding, name) && value == "0":
@@ -79,6 +90,39 @@ func SysctlProblem(name, value string) string {
 	default:
 		return ""
 	}
+}
+
+// valueProblem returns what is wrong with the form of a parameter's value; "" when nothing is.
+func valueProblem(name, value string) string {
+	given := strings.Fields(value)
+	switch wanted := places[name]; {
+	case len(given) == 0:
+		return "has no value: write one, or remove it"
+	case numbers.MatchString(name) && !number.MatchString(value):
+		return fmt.Sprintf("is %q, and the kernel takes a number: write it without a unit", value)
+	case words.MatchString(name) && len(given) != 1:
+		return fmt.Sprintf("is %q, and the kernel takes one word: write such as fq or bbr", value)
+	case wanted > 0 && len(given) != wanted:
+		return fmt.Sprintf("has %d numbers, and the kernel takes %d: write them with blanks between them", len(given), wanted)
+	case wanted > 0 && name != "kernel.sem" && !ascending(given):
+		return "has numbers that fall: write the lowest first"
+	default:
+		return ""
+	}
+}
+
+// ascending reports whether no number is lower than the one before it.
+func ascending(numbers []string) bool {
+	before := 0
+	for _, text := range numbers {
+		n, _ := strconv.Atoi(text)
+		if n < before {
+			return false
+		}
+		before = n
+	}
+
+	return true
 }
 
 // slipOf returns the well-known parameter that differs from a name by one letter more or less, or by two that are swapped; "" where

@@ -17,13 +17,15 @@ import (
 var flagChoices = map[string][]string{
 	"tls-min-version": {"VersionTLS10", "VersionTLS11", "VersionTLS12", "VersionTLS13"}, "auto-compaction-mode": {"periodic", "revision"},
 	"audit-log-format": {"legacy", "json"}, "audit-log-mode": {"batch", "blocking", "blocking-strict"}, "logging-format": {"text", "json"},
-	"audit-webhook-mode": {"batch", "blocking", "blocking-strict"},
+	"audit-webhook-mode": {"batch", "blocking", "blocking-strict"}, "cloud-provider": {"external"},
+	"log-level": {"debug", "info", "warn", "error", "panic", "fatal"},
 }
 
 // flagBounds are flags with numbers, and the least and the most that the programs take.
 var flagBounds = map[string][2]float64{
 	"max-requests-inflight": {0, 1 << 30}, "max-mutating-requests-inflight": {0, 1 << 30}, "goaway-chance": {0, 0.02},
-	"max-pods": {0, 1 << 30}, "v": {0, 100}, "snapshot-count": {1, 1 << 40},
+	"max-pods": {1, 1 << 30}, "v": {0, 100}, "snapshot-count": {1, 1 << 40}, "max-request-bytes": {1, 1 << 31}, "max-txn-ops": {1, 1 << 31},
+	"audit-log-maxage": {0, 1 << 30}, "audit-log-maxbackup": {0, 1 << 30}, "audit-log-maxsize": {0, 1 << 30},
 }
 
 // flagChoice returns what is wrong with the value of a flag that takes a few values, or a number between bounds; "" when nothing is.
@@ -44,7 +46,7 @@ func flagChoice(flag, value string) string {
 		return unknownCipher(value)
 	}
 
-	return ""
+	return flagForm(flag, value)
 }
 
 // unknownCipher returns what is wrong with a list of cipher suites; "" when nothing is.

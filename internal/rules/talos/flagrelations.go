@@ -116,6 +116,9 @@ func (r *rules) admissionFlags(at string, flags map[string]string) {
 			switch {
 			case !slices.Contains(admissionPlugins, name):
 				r.Addf(check.Key(at, flag), "%s", scope.NotOneOf(name, admissionPlugins))
+			case flag[0] == 'd' && slices.Contains(strings.Split(flags["enable-admission-plugins"], ","), name):
+				r.Addf(check.Key(at, flag),
+					"turns off %s, which enable-admission-plugins turns on, and the API server would not start: keep one of them", name)
 			case flag[0] == 'd' && slices.Contains(needed, name):
 				r.Addf(check.Key(at, flag), "turns off %s, without which the cluster does not work safely: take it out", name)
 			}

@@ -89,6 +89,8 @@ func (r *rules) eviction(at string, value any) {
 			r.Addf(check.Key(at, signal), "%s", scope.NotOneOf(signal, signals))
 		case err != nil:
 			r.Addf(check.Key(at, signal), "%q is no amount: write one such as 100Mi or 10%%", text)
+		case strings.HasSuffix(text, "%") && beyond(strings.TrimSuffix(text, "%"), 100):
+			r.Addf(check.Key(at, signal), "%s is no share, and the kubelet does not start: write one from 0%% to 100%%", text)
 		}
 	}
 }
@@ -128,9 +130,10 @@ func (r *rules) kubeletRelations(path string, fields map[string]any) {
 			"%d is not below imageGCHighThresholdPercent, %d, with which the kubelet does not start: lower it", low, high)
 	}
 	r.kubeletPairs(path, fields, number)
-	if pods := number("maxPods", 110); pods < 0 {
-		r.Addf(path+".maxPods", "%d is below 0: write how many pods a node may run", pods)
+	if pods := number("maxPods", 110); pods < 1 {
+		r.Addf(path+".maxPods", "%d leaves nodes without a pod: write how many pods a node may run", pods)
 	}
+	r.kubeletLimits(path, fields)
 	gates, _ := fields["featureGates"].(map[string]any)
 	for _, gate := range scope.SortedKeys(gates) {
 		if message := unknownFlag("featureGates", gate); message != "" {

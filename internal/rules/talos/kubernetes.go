@@ -24,6 +24,7 @@ func (r *rules) kubernetes() {
 	r.apiServerFlags()
 	r.kubeletFlags()
 	r.etcdFlags()
+	r.elections()
 	r.proxyFlags()
 	r.component("kubernetes.apiServer", k.APIServer.Component)
 	r.component("kubernetes.controllerManager", *k.ControllerManager)
@@ -86,6 +87,10 @@ func (r *rules) kubelet(k spec.Kubelet) {
 		if !path.IsAbs(destination) || path.Clean(destination) != destination {
 			r.Addf(at, "%q is no path on a node: write it from / on", destination)
 		}
+		if !slices.Contains(writable, strings.SplitN(destination+"/", "/", 3)[1]) && !r.Wrong(at) {
+			r.Addf(at, "is no directory that Talos has or can make, so that the kubelet would not start: "+
+				"write one below /var, such as /var/mnt%s", destination)
+		}
 		if slices.Contains(kubeletMounts, destination) {
 			r.Addf(at, "is a path that Talos gives the kubelet itself: choose another, or one below it")
 		}
@@ -103,6 +108,9 @@ func (r *rules) kubelet(k spec.Kubelet) {
 func inAny(a netip.Addr, networks []netip.Prefix) bool {
 	return slices.ContainsFunc(networks, func(p netip.Prefix) bool { return p.Contains(a) })
 }
+
+// writable are the directories of Talos's root, which is read-only, below which there is something to mount.
+var writable = []string{"var", "opt", "etc", "usr", "run", "tmp", "system", "sys", "dev", "proc", "lib", "bin", "sbin", "boot"}
 
 // kubeletMounts are what Talos mounts into the kubelet's container.
 var kubeletMounts = []string{

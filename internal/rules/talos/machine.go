@@ -4,7 +4,10 @@
 package talos
 
 import (
+	"errors"
 	"strings"
+
+	"github.com/BurntSushi/toml"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
 	"github.com/talos-proxmox/talos-proxmox/internal/rules/scope"
@@ -19,6 +22,15 @@ func (r *rules) filesApart(files map[string]spec.MachineFile) {
 				r.Addf(check.Key("talos.files", name), "is below %s, which is a file: choose another path", other)
 			}
 		}
+	}
+}
+
+// containerd checks a part of containerd's configuration, with which no pod would start if it could not be read.
+func (r *rules) containerd(at string, content spec.Text) {
+	var settings map[string]any
+	var wrong toml.ParseError
+	if _, err := toml.Decode(string(content), &settings); errors.As(err, &wrong) {
+		r.Addf(at, "is no TOML that containerd could read, at its line %d: write such as [plugins] and below it what it has", wrong.Position.Line)
 	}
 }
 

@@ -91,6 +91,9 @@ func (r *rules) machineFile(name string, f spec.MachineFile) {
 			r.Addf(at, "is in %s, where Talos, etcd or the container runtime write: choose another path", own)
 		}
 	}
+	if strings.HasPrefix(name, "/etc/cri/conf.d/") {
+		r.containerd(at+".content", f.Content)
+	}
 	if n, err := strconv.ParseUint(*f.Permissions, 0, 32); err != nil || n > 0o7777 || !strings.HasPrefix(*f.Permissions, "0") {
 		r.Addf(at+".permissions", "%q are no permissions: write them in octal, such as \"0o644\"", *f.Permissions)
 	}
@@ -108,9 +111,7 @@ func (r *rules) encryption(path string, e *spec.Encryption) {
 	case kind != "kms" && e.KMSEndpoint != nil:
 		r.Addf(path+".kmsEndpoint", "is for key kms, and the key is %s: remove one of them", kind)
 	case e.KMSEndpoint != nil:
-		if _, ok := scope.WebURL(*e.KMSEndpoint, "https", "http", "grpc"); !ok {
-			r.Addf(path+".kmsEndpoint", "%q is no address such as https://kms.example.com:4050", *e.KMSEndpoint)
-		}
+		r.kmsEndpoint(path+".kmsEndpoint", *e.KMSEndpoint)
 	}
 	switch {
 	case kind == "static" && e.Passphrase == nil:
@@ -120,6 +121,16 @@ func (r *rules) encryption(path string, e *spec.Encryption) {
 	}
 	if kind == "tpm" {
 		r.everyTPM(path + ".key")
+	}
+}
+
+// kmsEndpoint checks where keys are asked for.
+func (r *rules) kmsEndpoint(at, endpoint string) {
+	switch u, ok := scope.WebURL(endpoint, "https", "http", "grpc"); {
+	case !ok || u.RawQuery != "" || u.Fragment != "" || strings.Trim(u.Path, "/") != "":
+		r.Addf(at, "%q is no address such as https://kms.example.com:4050", endpoint)
+	case scope.Loopback(u.Hostname()):
+		r.Addf(at, "%s is each node itself, which has no keys before it has asked for them: name another machine", u.Hostname())
 	}
 }
 
@@ -167,7 +178,7 @@ func (r *rules) endpointPath(at, endpoint string, override bool) {
 	u, ok := scope.WebURL(endpoint, "https", "http")
 	v2 := ok && slices.Contains(strings.Split(u.Path, "/"), "v2")
 	switch {
-	case !ok:
+	case !ok || u.RawQuery != "" || u.Fragment != "" || u.Hostname() == "0.0.0.0" || u.Hostname() == "::":
 		r.Addf(at, "%q is no endpoint: write an URL such as https://harbor.example.com/v2/dh", endpoint)
 	case v2 && !override:
 		r.Addf(at, "has /v2 in its path, and containerd adds another: set overridePath to true, or leave /v2 out")

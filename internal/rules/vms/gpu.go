@@ -64,9 +64,11 @@ func (r *rules) gpuDevices(at string, g spec.GPU) {
 		case !scope.PCIAddressForm.MatchString(device):
 			r.Addf(path,
 				"%q is no PCI address: write domain:bus:device.function in lower-case hexadecimal, such as "+
-					"0000:01:00.0", device)
+					"0000:01:00.0, or leave the function out for all of them", device)
 		case slices.Index(g.Devices, device) != i:
-			r.Addf(path, "%s is listed twice", device)
+			r.Addf(path, "%s is listed twice: remove it", device)
+		case slices.Contains(g.Devices, scope.Functions(device)) && scope.Functions(device) != device:
+			r.Addf(path, "%s is a function of %s, which is listed with all of them: keep one of the two", device, scope.Functions(device))
 		case len(g.Identities) == 0:
 			r.onlyRoot(path)
 		case !hasKey(g.Identities, device) && len(g.Identities) != len(g.Devices):

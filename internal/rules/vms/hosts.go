@@ -28,12 +28,11 @@ func (r *rules) hosts() {
 			continue
 		}
 		for i, device := range n.GPU.Devices {
-			key := *n.Host + " " + device
-			if other, twice := devices[key]; twice && other != n.Name {
+			if other := inUse(devices, *n.Host+" "+device); other != "" && other != n.Name {
 				r.Addf(check.Index(scope.NodePath(n)+".gpu.devices", i),
 					"%s of host %s goes to node %s already: a device is in one VM at a time", device, *n.Host, other)
 			}
-			devices[key] = n.Name
+			devices[*n.Host+" "+device] = n.Name
 		}
 	}
 	for _, host := range scope.SortedKeys(memory) {
@@ -43,6 +42,17 @@ func (r *rules) hosts() {
 		}
 	}
 	r.spread(controlPlanes)
+}
+
+// inUse returns the node that has a device of a host, or a function of it; "" where none has.
+func inUse(devices map[string]string, device string) string {
+	for _, taken := range scope.SortedKeys(devices) {
+		if taken == device || taken == scope.Functions(device) || scope.Functions(taken) == device {
+			return devices[taken]
+		}
+	}
+
+	return ""
 }
 
 // spread records control planes that share a host while another host has none.

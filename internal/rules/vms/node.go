@@ -44,6 +44,7 @@ func (r *rules) node(n spec.NamedNode) {
 	r.units(at, n)
 	r.trustedModule(at, n)
 	r.hardware(at, n)
+	r.drivers(at, n)
 	r.kubernetesNode(at, n)
 }
 

@@ -17,11 +17,18 @@ var (
 	userForm = regexp.MustCompile(`^[^\s@!]+@[A-Za-z0-9_.-]+$`)
 )
 
+// isEndpoint reports whether a text is the address of a Proxmox API.
+func isEndpoint(text string) bool {
+	u, ok := scope.WebURL(text, "https")
+
+	return ok && u.RawQuery == "" && u.Fragment == "" && !strings.Contains(u.Path, "/api2") && !scope.Nobody(u.Hostname())
+}
+
 // proxmox checks how to reach Proxmox VE and the host pool.
 func (r *rules) proxmox() {
 	p := r.Config.Proxmox
 	if p.Endpoint != nil {
-		if u, ok := scope.WebURL(*p.Endpoint, "https"); !ok || u.RawQuery != "" || u.Fragment != "" || strings.Contains(u.Path, "/api2") {
+		if !isEndpoint(*p.Endpoint) {
 			r.Addf("proxmox.endpoint", "%q is no address of a Proxmox API: write https://<host>:8006", *p.Endpoint)
 		}
 	}
@@ -90,7 +97,8 @@ func (r *rules) sshAddresses(addresses map[string]string) {
 		if len(r.Config.Proxmox.Hosts) > 0 {
 			r.KnownHost(at, host)
 		}
-		if u, ok := scope.WebURL("ssh://"+addresses[host], "ssh"); !ok || !scope.IsHostname(u.Hostname()) || u.Path != "" {
+		if u, ok := scope.WebURL("ssh://"+addresses[host], "ssh"); !ok || !scope.IsHostname(u.Hostname()) || u.Path != "" ||
+			scope.Nobody(u.Hostname()) {
 			r.Addf(at, "%q is neither an address nor address:port", addresses[host])
 		}
 	}
@@ -124,7 +132,7 @@ func (r *rules) image(path string, img spec.Image) {
 	r.Each(path+".kernelArgs", img.KernelArgs, isArgument,
 		"is not one kernel argument: write each as an entry of its own")
 	r.arguments(path, img)
-	if m := spec.Value(img.InstallerMirror); strings.Contains(m, ".") && !mirrorForm.MatchString(m) && !strings.Contains(m, ":") {
+	if m := spec.Value(img.InstallerMirror); isRegistry(m) && !mirrorForm.MatchString(m) {
 		r.Addf(path+".installerMirror", "%q is no registry: write host and path in small letters, without a slash at the end", m)
 	}
 	if *img.Boot == "disk" && r.Config.Proxmox.SSH == nil {

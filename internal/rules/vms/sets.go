@@ -76,6 +76,9 @@ func (r *rules) coreSets(at string, n spec.NamedNode) {
 			}
 			owner[core] = i
 		}
+		if numa.HostNodes == nil && numa.Policy != nil && *numa.Policy != "preferred" {
+			r.Addf(path+".policy", "is %s, and says how to use hostNodes, which are not set: add them, or remove it", *numa.Policy)
+		}
 		if numa.HostNodes != nil {
 			if _, problem := coresOf(*numa.HostNodes); problem != "" {
 				r.Addf(path+".hostNodes", "%s", strings.Replace(problem, "core", "node", 1))

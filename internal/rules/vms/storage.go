@@ -26,7 +26,9 @@ func (r *rules) installDisk(at string, n spec.NamedNode) {
 	path := at + ".installDisk"
 	device := *n.InstallDisk
 	defer r.ownLinks(path, n)
-	if strings.HasPrefix(device, "/dev/disk/") {
+	if link, ok := strings.CutPrefix(device, "/dev/disk/"); ok {
+		r.diskLink(path, link, n)
+
 		return
 	}
 	m := diskName.FindStringSubmatch(device)

@@ -83,7 +83,7 @@ func (r *rules) memory(at string, n spec.NamedNode) {
 				"to 0", balloon, floor)
 	}
 	if n.SharedMemory != nil {
-		r.onlyRoot(at + ".sharedMemory")
+		r.sharedMemory(at+".sharedMemory", *n.SharedMemory)
 	}
 	if n.Hugepages == nil {
 		if spec.Value(n.KeepHugepages) {
@@ -98,6 +98,14 @@ func (r *rules) memory(at string, n spec.NamedNode) {
 	}
 	if size := map[string]spec.MiB{"2": 2, "1024": 1024}[*n.Hugepages]; size > 0 && memory%size != 0 {
 		r.Addf(at+".memory", "%d MiB is no multiple of the huge pages' %d MiB", memory, size)
+	}
+}
+
+// sharedMemory checks memory that QEMU shows as the region of a PCI device.
+func (r *rules) sharedMemory(at string, size spec.MiB) {
+	r.onlyRoot(at)
+	if size&(size-1) != 0 || size > mostMemory {
+		r.Addf(at, "%d MiB is no size of shared memory, which QEMU shows as a PCI device: write a power of two, such as 64", size)
 	}
 }
 

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the talos-proxmox authors.
+
+package vms
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/talos-proxmox/talos-proxmox/internal/rules/scope"
+	"github.com/talos-proxmox/talos-proxmox/spec"
+)
+
+// driveName is the link of a SCSI disk by its slot.
+var driveName = regexp.MustCompile(`^scsi-0QEMU_QEMU_HARDDISK_drive-scsi([0-9]+)$`)
+
+// busOfLink returns on which bus a disk has a link below /dev/disk: "" where none of a VM's buses gives such a name.
+func busOfLink(kind, name string) string {
+	parts := map[string]string{"-scsi-": "scsi", "-ata-": "sata"}
+	others := []string{"-nvme-", "-usb-"}
+	if kind == "by-id" {
+		name = "-" + name
+		parts["-virtio-"] = "virtio"
+		others = append(others, "-wwn-")
+	}
+	for part, bus := range parts {
+		if kind == "by-path" && strings.Contains(name, part) || strings.HasPrefix(name, part) {
+			return bus
+		}
+	}
+	if slices.ContainsFunc(others, func(part string) bool { return strings.Contains(name, part) }) {
+		return ""
+	}
+
+	return "virtio" // by the path of its PCI device alone
+}
+
+// diskLink checks that the OS disk has the link below /dev/disk at which Talos is to be installed.
+func (r *rules) diskLink(path, link string, n spec.NamedNode) {
+	kind, name, _ := strings.Cut(link, "/")
+	device, right := "/dev/disk/"+link, spec.DevicePath(*n.OSDisk)
+	if links := n.OSDisk.GuestLinks(); len(links) > 0 {
+		right = links[0]
+	}
+	of := func(d spec.DataDisk) bool { return slices.Contains(d.GuestLinks(), device) }
+	switch bus := *n.OSDisk.Type; {
+	case slices.Contains([]string{"by-uuid", "by-label", "by-partuuid", "by-partlabel"}, kind):
+		r.Addf(path, "%s names what is on a disk, and a new disk has nothing on it: write %s", device, right)
+	case r.Wrong(scope.NodePath(n)+".osDisk") || n.GPU != nil || slices.ContainsFunc(n.DataDisks(), of) || kind != "by-id" && kind != "by-path":
+		// A controller that is passed through brings disks of its own; a data disk is told as such.
+	case busOfLink(kind, name) != bus:
+		r.Addf(path, "%s is no name of a disk on %s, where the OS disk is: write %s", device, bus, right)
+	case kind == "by-id" && wrongSlot(name, n.OSDisk),
+		kind == "by-id" && bus == "virtio" && name != "virtio-"+spec.Value(n.OSDisk.Serial):
+		r.Addf(path, "%s is no name that a disk of the VM has: write %s", device, right)
+	}
+}
+
+// wrongSlot reports whether a link names another slot than the disk's.
+func wrongSlot(name string, d *spec.Disk) bool {
+	m := driveName.FindStringSubmatch(name)
+
+	return m != nil && m[1] != fmt.Sprint(*d.UnitNumber)
+}
