@@ -10,6 +10,8 @@ ARGS ?=
 SIZES ?= 1,6,33
 
 export LAB_SITE := $(abspath $(SITE))
+# Pulumi takes four steps at a time for each core, and its steps mostly wait for machines: two cores have time for more.
+export PULUMI_PARALLEL ?= 32
 
 # The versions stand in the modules of the tools.
 PULUMI_VERSION := $(shell sed -n 's|^\tgithub.com/pulumi/pulumi/pkg/v3 \(v[^ ]*\).*|\1|p' tools/pulumi/go.mod)
@@ -155,8 +157,8 @@ images: bin/tpx ## list every image and URL that STACK will ever pull
 	@$(TPX) images $(STACK) $(ARGS)
 
 .PHONY: bench
-bench: tools ## measure previews and ups in the lab by number of nodes: SIZES=1,6,33,103; SVG=FILE draws it
-	@go run ./tests/bench -sizes $(SIZES) $(if $(SVG),-svg $(SVG)) $(ARGS)
+bench: tools ## measure previews and ups in the lab by number of nodes: SIZES=1,6,33,103; PAGE=yes writes docs/performance.md
+	@go run ./tests/bench -sizes $(SIZES) $(if $(PAGE),-rows docs/performance.json -page docs/performance.md -svg docs/pictures/performance.svg) $(ARGS)
 
 .PHONY: session
 session: tools ## record a session in the lab: docs/pictures/session.cast and .svg

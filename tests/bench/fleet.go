@@ -51,8 +51,9 @@ func measureFleet(ctx context.Context, root string, clusters int) error {
 			return err
 		}
 		took := time.Since(began)
+		memory, _ := b.labUsage()
 		fmt.Printf("%-10s %d clusters in %.0f s, %.1f s each; the lab at its largest: %.0f MiB, %.0f each\n",
-			what, clusters, took.Seconds(), took.Seconds()/float64(clusters), b.labMemory(), b.labMemory()/float64(clusters))
+			what, clusters, took.Seconds(), took.Seconds()/float64(clusters), memory, memory/float64(clusters))
 	}
 
 	return nil

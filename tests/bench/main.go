@@ -5,13 +5,15 @@
 // memory of previews and ups in the lab, the state's size, and how an up compares with the chain of waits that
 // nothing can shorten. It prints one table and can draw it.
 //
-//	go run ./tests/bench -sizes 1,6,33 -svg docs/performance.svg
+//	go run ./tests/bench -sizes 1,6,33
+//	go run ./tests/bench -sizes 1,6,33 -rows docs/performance.json -page docs/performance.md -svg docs/pictures/performance.svg
 //	go run ./tests/bench -lifelike -sizes 6,33
 //	go run ./tests/bench -fleet 20
 package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -41,6 +43,7 @@ type choice struct {
 	lifelike   bool
 	fleet      int
 	rows, svg  string
+	page       string
 }
 
 func parse(args []string) (choice, error) {
@@ -56,6 +59,7 @@ func parse(args []string) (choice, error) {
 	flags.IntVar(&c.fleet, "fleet", 0, "only the cost of so many clusters of one node, four at a time")
 	flags.StringVar(&c.rows, "rows", "", "file that keeps what was measured, and has what was measured earlier")
 	flags.StringVar(&c.svg, "svg", "", "file to draw the table into")
+	flags.StringVar(&c.page, "page", "", "Markdown file to write the table into, between its marks")
 
 	return c, flags.Parse(args)
 }
@@ -96,7 +100,7 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 
-	return report(ctx, root, rows, c.svg)
+	return errors.Join(report(ctx, root, rows, c.svg), writePage(c.page, rows))
 }
 
 // eachSize measures one size after the other.

@@ -41,9 +41,13 @@ type row struct {
 	FirstVM time.Duration
 	// Waits is the longest chain of waits of the site that nothing can shorten, on the lab's clock.
 	Waits time.Duration
-	// Lab is the memory of the lab's processes at its largest, in MiB.
-	Lab float64
-	// Provider is the number of calls to the provider plugins in the first up; 0 where it was not counted.
+	// Lab is the memory of the lab's processes at its largest, in MiB; LabCPU is what they took from their start to the end
+	// of the last command.
+	Lab    float64
+	LabCPU time.Duration
+	// Speed is how much faster than life the lab's waits were.
+	Speed string
+	// Provider is the number of calls to the provider plugins in the first up.
 	Provider int
 	// OneWrite reports whether Pulumi wrote the state once, at the end, and not at every step.
 	OneWrite bool
@@ -77,7 +81,7 @@ func measure(ctx context.Context, root string, nodes int, c choice) (row, error)
 	}
 	defer b.close()
 
-	measured := row{Nodes: nodes, IsUp: nodes <= c.upTo, OneWrite: nodes > c.writesUpTo}
+	measured := row{Nodes: nodes, Speed: c.speed, IsUp: nodes <= c.upTo, OneWrite: nodes > c.writesUpTo}
 	if measured.OneWrite {
 		b.environment = append(b.environment, "PULUMI_SKIP_CHECKPOINTS=true")
 	}
@@ -107,7 +111,7 @@ func measure(ctx context.Context, root string, nodes int, c choice) (row, error)
 	if measured.NoOp, _, err = b.pulumi(ctx, "up", "--yes", "--skip-preview", "--expect-no-changes"); err != nil {
 		return measured, err
 	}
-	measured.Lab = b.labMemory()
+	measured.Lab, measured.LabCPU = b.labUsage()
 
 	return measured, nil
 }
@@ -140,27 +144,27 @@ func (b *bench) close() {
 	_ = os.RemoveAll(b.dir) // a folder for this run
 }
 
-// countedUpTo is the largest cluster whose calls of providers are counted: the engine writes all that they say to a file.
-const countedUpTo = 103
-
 // firstUp brings the cluster up, and counts the calls of providers.
 func (b *bench) firstUp(ctx context.Context, into *row) (cost, error) {
-	calls := filepath.Join(b.dir, "calls")
-	usual := b.environment
-	if into.Nodes <= countedUpTo {
-		b.environment = append(usual[:len(usual):len(usual)], "PULUMI_DEBUG_GRPC="+calls)
-		defer func() { b.environment = usual }()
-	}
+	file, usual := filepath.Join(b.dir, "calls"), b.environment
+	b.environment = append(usual[:len(usual):len(usual)], "LAB_CALLS="+file)
+	defer func() { b.environment = usual }()
 	took, _, err := b.pulumi(ctx, "up", "--yes", "--skip-preview")
-	if err != nil || into.Nodes > countedUpTo {
-		return took, err
-	}
-	text, err := os.ReadFile(calls)
 	if err != nil {
 		return took, err
 	}
-	for _, call := range []string{"Check", "Diff", "Create", "Read", "Update", "Invoke"} {
-		into.Provider += bytes.Count(text, fmt.Appendf(nil, `"/pulumirpc.ResourceProvider/%s"`, call))
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return took, err
+	}
+	var calls map[string]map[string]int
+	if err := json.Unmarshal(text, &calls); err != nil {
+		return took, fmt.Errorf("reading the calls of providers: %w", err)
+	}
+	for _, provider := range calls {
+		for _, method := range []string{"Check", "Diff", "Create", "Read", "Update", "Invoke"} {
+			into.Provider += provider[method]
+		}
 	}
 
 	return took, nil
@@ -180,11 +184,20 @@ func (b *bench) readState(ctx context.Context, into *row) error {
 	}
 	times := makespan.Lifelike()
 	if into.Nodes > 33 {
-		times.Parallel = 4 * runtime.GOMAXPROCS(0) // Pulumi's default
+		times.Parallel = parallel()
 	}
 	into.Lifelike = makespan.Of(resources, "bench", "n-0001", times)
 
 	return nil
+}
+
+// parallel returns how many steps Pulumi takes at a time: what the environment says, else four for each core.
+func parallel() int {
+	if given, err := strconv.Atoi(os.Getenv("PULUMI_PARALLEL")); err == nil && given > 0 {
+		return given
+	}
+
+	return 4 * runtime.GOMAXPROCS(0)
 }
 
 // prepare writes the project. Its program starts the real one and notes what that took.
@@ -337,19 +350,20 @@ func (b *bench) stop() {
 	}
 }
 
-// labMemory returns the memory of the processes that belong to the site, each at its largest, in MiB.
-func (b *bench) labMemory() float64 {
+// labUsage returns what the processes that belong to the site have taken: the memory of each at its largest, in MiB, and
+// their CPU time.
+func (b *bench) labUsage() (memory float64, cpu time.Duration) {
 	found, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {
-		return 0
+		return 0, 0
 	}
-	total := 0.0
 	for _, path := range found {
 		cmdline, err := os.ReadFile(path)
 		if err != nil || !bytes.Contains(cmdline, []byte(b.dir)) {
 			continue
 		}
-		status, err := os.ReadFile(filepath.Join(filepath.Dir(path), "status"))
+		process := filepath.Dir(path)
+		status, err := os.ReadFile(filepath.Join(process, "status"))
 		if err != nil {
 			continue
 		}
@@ -357,11 +371,34 @@ func (b *bench) labMemory() float64 {
 			if text, ok := strings.CutPrefix(line, "VmHWM:"); ok {
 				kib, err := strconv.Atoi(strings.Fields(text)[0])
 				if err == nil {
-					total += float64(kib) / 1024
+					memory += float64(kib) / 1024
 				}
 			}
 		}
+		stat, err := os.ReadFile(filepath.Join(process, "stat"))
+		if err == nil {
+			cpu += cpuOf(string(stat))
+		}
 	}
 
-	return total
+	return memory, cpu
+}
+
+// cpuOf reads the CPU time of a process from its /proc/PID/stat: fields 14 and 15, in hundredths of a second. Its name, the
+// second field, may have blanks and ends with the last bracket.
+func cpuOf(stat string) time.Duration {
+	fields := strings.Fields(stat[strings.LastIndex(stat, ")")+1:])
+	if len(fields) < 13 {
+		return 0
+	}
+	var ticks int
+	for _, field := range fields[11:13] {
+		n, err := strconv.Atoi(field)
+		if err != nil {
+			return 0
+		}
+		ticks += n
+	}
+
+	return time.Duration(ticks) * 10 * time.Millisecond
 }

@@ -29,12 +29,12 @@ func columns() []column {
 		{name: "resources", value: func(r row) float64 { return float64(r.Resources) }, format: "%.0f", growth: true},
 		{name: "managed", value: func(r row) float64 { return float64(r.Managed) }, format: "%.0f", growth: true},
 		{name: "plan, s", value: seconds(func(r row) time.Duration { return r.Plan.Wall }), format: "%.1f"},
-		{name: "its CPU, s", value: seconds(func(r row) time.Duration { return r.Plan.CPU }), format: "%.1f", growth: true},
-		{name: "its memory, MiB", value: func(r row) float64 { return r.Plan.Memory }, format: "%.0f"},
+		{name: "CPU of the plan's program, s", value: seconds(func(r row) time.Duration { return r.Plan.CPU }), format: "%.1f", growth: true},
+		{name: "memory of the plan's program, MiB", value: func(r row) float64 { return r.Plan.Memory }, format: "%.0f"},
 		{name: "up, s", value: seconds(func(r row) time.Duration { return r.Up.Wall }), format: "%.1f", upOnly: true},
-		{name: "its CPU, s", value: seconds(func(r row) time.Duration { return r.Up.CPU }), format: "%.1f", growth: true, upOnly: true},
-		{name: "its memory, MiB", value: func(r row) float64 { return r.Up.Memory }, format: "%.0f", upOnly: true},
-		{name: "its waits, s", value: seconds(func(r row) time.Duration { return r.Waits }), format: "%.1f", upOnly: true},
+		{name: "CPU of up's program, s", value: seconds(func(r row) time.Duration { return r.Up.CPU }), format: "%.1f", growth: true, upOnly: true},
+		{name: "memory of up's program, MiB", value: func(r row) float64 { return r.Up.Memory }, format: "%.0f", upOnly: true},
+		{name: "waits of the site, s", value: seconds(func(r row) time.Duration { return r.Waits }), format: "%.1f", upOnly: true},
 		{name: "first VM, s", value: seconds(func(r row) time.Duration { return r.FirstVM }), format: "%.1f", upOnly: true},
 		{name: "preview again, s", value: seconds(func(r row) time.Duration { return r.Again.Wall }), format: "%.1f", upOnly: true},
 		{name: "second up, s", value: seconds(func(r row) time.Duration { return r.Second.Wall }), format: "%.1f", upOnly: true},
@@ -43,9 +43,19 @@ func columns() []column {
 		{name: "provider calls a node", value: perNode(func(r row) int { return r.Provider }), format: "%.1f", upOnly: true},
 		{name: "operations a node", value: perNode(func(r row) int { return r.Calls }), format: "%.1f", upOnly: true},
 		{name: "lab, MiB", value: func(r row) float64 { return r.Lab }, format: "%.0f", growth: true, upOnly: true},
+		{name: "CPU of the lab, s", value: seconds(func(r row) time.Duration { return r.LabCPU }), format: "%.0f", growth: true, upOnly: true},
 		{name: "in life, s", value: seconds(func(r row) time.Duration { return r.Lifelike.Took }), format: "%.0f", upOnly: true},
 		{name: "at least, s", value: seconds(func(r row) time.Duration { return r.Lifelike.Allowed }), format: "%.0f", upOnly: true},
 	}
+}
+
+// cell returns a row's figure as text, a dash where it was not measured.
+func (c column) cell(r row) string {
+	if c.upOnly && (!r.IsUp || c.value(r) == 0) {
+		return "-"
+	}
+
+	return fmt.Sprintf(c.format, c.value(r))
 }
 
 // perNode returns what a figure is for each node.
@@ -72,12 +82,7 @@ func table(rows []row) string {
 		}
 		fmt.Fprintf(t, "%d\t", r.Nodes)
 		for _, c := range columns() {
-			if c.upOnly && (!r.IsUp || c.value(r) == 0) { // not measured
-				fmt.Fprint(t, "-\t")
-
-				continue
-			}
-			fmt.Fprintf(t, c.format+"\t", c.value(r))
+			fmt.Fprintf(t, "%s\t", c.cell(r))
 		}
 		fmt.Fprintln(t)
 	}

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -94,4 +95,44 @@ func TestChain(t *testing.T) {
 		{Op: "kubernetes.start", Object: "cluster/c", Start: at(30), End: at(34)},
 		{Op: "pve.qmcreate", Object: "qmcreate/3", Start: at(5), End: at(90), Error: "no"},
 	}))
+}
+
+func TestPage(t *testing.T) {
+	t.Parallel()
+
+	rows := []row{{Nodes: 10, Resources: 50, IsUp: true, State: 1000}, {Nodes: 100, Resources: 500}}
+	assert.Contains(t, pageTable(rows), "| Nodes | 10 | 100 | grows by |\n|---|---:|---:|---:|\n| resources | 50 | 500 | 1.00 |\n")
+	assert.Contains(t, pageTable(rows), "| state, KB | 1 | - |  |\n")
+
+	page := filepath.Join(t.TempDir(), "page.md")
+	require.NoError(t, os.WriteFile(page, []byte("before\n"+pageBegin+"old\n"+pageEnd+"after\n"), 0o600))
+	require.NoError(t, writePage(page, rows))
+	text, err := os.ReadFile(page)
+	require.NoError(t, err)
+	assert.Equal(t, "before\n"+pageBegin+pageTable(rows)+pageEnd+"after\n", string(text))
+	require.NoError(t, os.WriteFile(page, []byte("no marks"), 0o600))
+	require.ErrorContains(t, writePage(page, rows), "has no marks to write between")
+}
+
+// TestPerformancePage holds the table and the picture of docs/performance.md against what was measured.
+func TestPerformancePage(t *testing.T) {
+	t.Parallel()
+
+	docs := filepath.Join("..", "..", "docs")
+	rows, err := readRows(filepath.Join(docs, "performance.json"))
+	require.NoError(t, err)
+	require.NotEmpty(t, rows)
+	page, err := os.ReadFile(filepath.Join(docs, "performance.md"))
+	require.NoError(t, err)
+	assert.Contains(t, string(page), pageBegin+pageTable(rows)+pageEnd)
+	picture, err := os.ReadFile(filepath.Join(docs, "pictures", "performance.svg"))
+	require.NoError(t, err)
+	assert.Equal(t, draw(rows), string(picture))
+}
+
+func TestCPUOf(t *testing.T) {
+	t.Parallel()
+
+	assert.Equal(t, 1500*time.Millisecond, cpuOf("42 (lab (of mine)) S 1 2 3 4 5 6 7 8 9 10 100 50 0 0 20"))
+	assert.Zero(t, cpuOf("42 (lab)"))
 }
