@@ -212,6 +212,9 @@ func (d *decoder) isBroken(path string) bool {
 		}
 	}
 	for broken := range d.broken {
+		if below := sharedSetting(broken); below != "" && ownSetting(path) == below {
+			return true
+		}
 		if parent := check.Parent(broken); strings.Contains(parent, ".networks") && parent == check.Parent(path) {
 			return true
 		}
@@ -221,6 +224,25 @@ func (d *decoder) isBroken(path string) bool {
 	}
 
 	return false
+}
+
+// sharedSetting returns which setting of nodes a path below defaults, sizes or pools is; "" for other paths.
+func sharedSetting(path string) string {
+	elements := check.Elements(path)
+	if len(elements) < 3 || elements[0] != "defaults" && elements[0] != "sizes" && elements[0] != "pools" {
+		return ""
+	}
+
+	return strings.TrimPrefix(path[len(check.Head(path, 2)):], ".")
+}
+
+// ownSetting returns which setting of a node or a pool a path is; "" for other paths.
+func ownSetting(path string) string {
+	if elements := check.Elements(path); len(elements) < 3 || elements[0] != "nodes" && elements[0] != "pools" {
+		return ""
+	}
+
+	return strings.TrimPrefix(path[len(check.Head(path, 2)):], ".")
 }
 
 // switches are settings on which the meaning of others hangs: while one cannot be read, nothing is said of those.

@@ -205,7 +205,7 @@ func (r *rules) gitAuth(g spec.Git) {
 		return
 	}
 	overSSH := strings.HasPrefix(spec.Value(g.URL), "ssh://")
-	if g.URL != nil && overSSH != (kind == "ssh") {
+	if g.URL != nil && overSSH != (kind == "ssh") && !r.Wrong("gitops.git.url") {
 		r.Addf(at+".type", "%s does not go with %q: ssh needs an ssh:// URL, the others https://", kind, *g.URL)
 
 		return // what else is written is for the one or for the other

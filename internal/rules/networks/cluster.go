@@ -6,6 +6,7 @@ package networks
 import (
 	"net/netip"
 	"regexp"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -110,10 +111,17 @@ func isBundle(text string) bool {
 		bundle.Cluster != nil && bundle.Secrets != nil && bundle.TrustdInfo != nil && bundle.Certs != nil
 }
 
+// badRole reports whether something is wrong with a node's role.
+func (r *rules) badRole() bool {
+	return slices.ContainsFunc(r.Config.Nodes, func(n spec.NamedNode) bool { return r.Wrong(scope.NodePath(n) + ".role") })
+}
+
 // controlPlanes checks how many there are and what they may run.
 func (r *rules) controlPlanes() {
 	n := len(r.Config.ControlPlanes())
 	switch {
+	case n == 0 && r.badRole():
+		// The one that is misspelt may be a control plane.
 	case n == 0:
 		r.Addf("nodes", "there is no control plane: give at least one node the role controlplane")
 	case n%2 == 0:

@@ -55,7 +55,7 @@ func (r *rules) subnets() {
 			r.Addf(check.Index("cluster.serviceSubnets", i),
 				"%s has fewer than 256 addresses: use /%d or larger", s, s.Addr().BitLen()-8)
 		}
-		if s.Addr().BitLen()-s.Bits() > serviceBits {
+		if s.Addr().BitLen()-s.Bits() > serviceBits && !r.Wrong(check.Index("cluster.serviceSubnets", i)) {
 			r.Addf(check.Index("cluster.serviceSubnets", i),
 				"%s is too large for the API server, which takes up to 2^%d addresses: use /%d", s, serviceBits, s.Addr().BitLen()-serviceBits)
 		}

@@ -131,8 +131,7 @@ func (r *rules) disk(at string, n spec.NamedNode, d spec.Disk) {
 
 // bus checks what only some buses can do.
 func (r *rules) bus(at string, n spec.NamedNode, d spec.Disk, bus string) {
-	if *d.Iothread && bus == "scsi" && *n.SCSIHardware != "virtio-scsi-single" {
-		node := check.Head(at, 2)
+	if node := check.Head(at, 2); *d.Iothread && bus == "scsi" && *n.SCSIHardware != "virtio-scsi-single" && !r.Wrong(node+".scsiHardware") {
 		r.List.Between(at+".iothread", node+".scsiHardware",
 			"iothread needs scsiHardware virtio-scsi-single, and it is %s: change one of them", *n.SCSIHardware)
 	}

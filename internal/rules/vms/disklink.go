@@ -48,7 +48,7 @@ func (r *rules) diskLink(path, link string, n spec.NamedNode) {
 	switch bus := *n.OSDisk.Type; {
 	case slices.Contains([]string{"by-uuid", "by-label", "by-partuuid", "by-partlabel"}, kind):
 		r.Addf(path, "%s names what is on a disk, and a new disk has nothing on it: write %s", device, right)
-	case r.Wrong(scope.NodePath(n)+".osDisk") || n.GPU != nil || slices.ContainsFunc(n.DataDisks(), of) || kind != "by-id" && kind != "by-path":
+	case r.Wrong(scope.NodePath(n)+".osDisk"), n.GPU != nil, slices.ContainsFunc(n.DataDisks(), of), kind != "by-id" && kind != "by-path":
 		// A controller that is passed through brings disks of its own; a data disk is told as such.
 	case busOfLink(kind, name) != bus:
 		r.Addf(path, "%s is no name of a disk on %s, where the OS disk is: write %s", device, bus, right)

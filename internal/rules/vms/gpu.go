@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/talos-proxmox/talos-proxmox/internal/check"
+	"github.com/talos-proxmox/talos-proxmox/internal/image"
 	"github.com/talos-proxmox/talos-proxmox/internal/rules/scope"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
@@ -81,7 +82,7 @@ func (r *rules) gpuDevices(at string, g spec.GPU) {
 func (r *rules) gpuIdentities(at string, g spec.GPU) {
 	for _, device := range scope.SortedKeys(g.Identities) {
 		path, identity := check.Key(at+".identities", device), g.Identities[device]
-		if !slices.Contains(g.Devices, device) {
+		if !slices.Contains(g.Devices, device) && !r.Wrong(at+".devices") {
 			r.Addf(path, "%s is not among the devices", device)
 		}
 		if !pciIDForm.MatchString(identity.ID) {
@@ -99,10 +100,19 @@ func hasKey[V any](m map[string]V, key string) bool {
 	return ok
 }
 
+// mistyped reports whether an extension of a list does not exist: it may be the one that is missed.
+func (r *rules) mistyped(extensions []string) bool {
+	return slices.ContainsFunc(extensions, func(name string) bool {
+		_, err := image.Extension(name, *r.Config.Talos.Version)
+
+		return err != nil
+	})
+}
+
 // gpuBundle checks that the image brings the drivers.
 func (r *rules) gpuBundle(at string, n spec.NamedNode, g spec.GPU) {
 	img := r.Config.Image(n)
-	if g.Vendor == nil || img.SchematicFile != nil {
+	if g.Vendor == nil || img.SchematicFile != nil || r.Wrong(scope.NodePath(n)+".image") || r.mistyped(img.Extensions) {
 		return
 	}
 	var lacking []string

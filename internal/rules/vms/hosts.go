@@ -68,7 +68,7 @@ func (r *rules) spread(controlPlanes map[string][]spec.NamedNode) {
 	}
 	for _, host := range scope.SortedKeys(controlPlanes) {
 		for i, n := range controlPlanes[host] {
-			if i > 0 && !*n.AllowSharedHost {
+			if i > 0 && !*n.AllowSharedHost && !r.Wrong(scope.NodePath(n)+".host") {
 				r.Addf(scope.NodePath(n)+".host",
 					"%s runs control plane %s already while %s runs none: choose another host, or set "+
 						"allowSharedHost to true", host, controlPlanes[host][0].Name, strings.Join(free, ", "))
