@@ -44,9 +44,9 @@ func (r *rules) installDisk(at string, n spec.NamedNode) {
 			count++
 		}
 	}
-	if number := int(m[2][0] - 'a'); number >= count {
+	if int(m[2][0]-'a') >= count {
 		r.Addf(path, "%s is not there, since the VM has %d disks on %s: write %s", device, count, bus, spec.DevicePath(*n.OSDisk))
-	} else if number == 0 && device != spec.DevicePath(*n.OSDisk) {
+	} else if !strings.HasPrefix(spec.DevicePath(*n.OSDisk), "/dev/"+m[1]) {
 		r.Addf(path, "%s is not the OS disk, which is on %s: write %s", device, *n.OSDisk.Type, spec.DevicePath(*n.OSDisk))
 	}
 }

@@ -183,11 +183,14 @@ func (r *rules) ownLinks(at string, n spec.NamedNode) {
 		return
 	}
 	disks := append(n.DataDisks(), spec.DataDisk{Disk: *n.OSDisk})
+	if m[1] == "sd" && n.VMID != nil && r.severalOfKernel(at, device, disks) {
+		return
+	}
 	slices.SortFunc(disks, func(a, b spec.DataDisk) int { return cmp.Compare(*a.UnitNumber, *b.UnitNumber) })
 	place := 0
 	for _, d := range disks {
 		if *d.Type != *n.OSDisk.Type {
-			return // which comes first is the kernel's to say
+			continue
 		}
 		if d.Name == "" {
 			break
@@ -197,6 +200,24 @@ func (r *rules) ownLinks(at string, n spec.NamedNode) {
 	if int(m[2][0]-'a') != place {
 		r.Addf(at, "%s is a data disk: remove it, and Talos is installed on the OS disk", device)
 	}
+}
+
+// severalOfKernel records an install disk by a name such as /dev/sda where the VM has several disks of which any may get it:
+// the kernel looks at SCSI and SATA disks at the same time and names them as it finds them.
+func (r *rules) severalOfKernel(at, device string, disks []spec.DataDisk) bool {
+	count := 0
+	for _, d := range disks {
+		if *d.Type != "virtio" {
+			count++
+		}
+	}
+	if count < 2 {
+		return false
+	}
+	r.Addf(at, "%s is whichever of the VM's %d disks on scsi or sata the kernel finds first, which may be a data disk: "+
+		"remove it, and Talos is installed on the OS disk by its link below /dev/disk/", device, count)
+
+	return true
 }
 
 // firmwares checks what every node that boots an image must have for it, and tells it once: at the image.
