@@ -4,6 +4,8 @@
 package tests_test
 
 import (
+	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -33,6 +35,7 @@ func TestMakeDriftNamesWhatWasChanged(t *testing.T) {
 	c.onNode("10.30.0.3", "upgrade", "v1.12.4", "siderolabs/qemu-guest-agent")
 	s.returns("10.30.0.3", "v1.12.4")
 	c.onNode("10.30.0.2", "remove-member", "cp-1")
+	s.byHand(http.MethodPut, "/nodes/pve1/qemu/303/config", url.Values{"scsi9": {"local-lvm:3"}})
 
 	drifted := c.makeDrift()
 	assert.Equal(t, 2, drifted.code, "make's own code for a recipe that failed: %s", drifted.all())
@@ -46,6 +49,8 @@ func TestMakeDriftNamesWhatWasChanged(t *testing.T) {
 		"cp-1 (10.30.0.1): configuration: machine.nodeLabels.tier was added: silver",
 		"cp-2 (10.30.0.2): Talos is v1.12.5, the stack has v1.12.4",
 		"cp-3 (10.30.0.3): the schematic is " + agent + ", the stack has " + plain,
+		"cp-3: its VM 303 on host pve1 has the disk scsi9, which the stack does not have: take it out there (qm set 303 --delete scsi9, " +
+			"which keeps its data as an unused disk), or write it under nodes.cp-3.disks and run `pulumi up --refresh`",
 		"etcd: cp-1 (10.30.0.1) is no member",
 	}, lines)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/talos-proxmox/talos-proxmox/components/internal/hook"
 	"github.com/talos-proxmox/talos-proxmox/components/internal/vmargs"
+	"github.com/talos-proxmox/talos-proxmox/internal/proxmox"
 )
 
 // byHandHooks returns hooks that stop an update of the VM which the provider would fail at half-way because of what
@@ -43,14 +44,10 @@ func (a Args) refuseAddedDisks(slots []string) error {
 		return nil
 	}
 	name, id := a.Node.Node.Name, wantedVM(a.Node.Node).ID
-	var commands []string
-	for _, slot := range slots {
-		commands = append(commands, fmt.Sprintf("qm set %d --delete %s", id, slot))
-	}
 
 	return fmt.Errorf("node %s: its VM %d has the disk %s, which the stack file does not have, and the provider takes no disk out\n"+
 		"  was it added by hand? Take it out on its host (%s, which keeps its data as an unused disk), or write it under nodes.%s.disks; "+
-		"then run `pulumi up --refresh`", name, id, strings.Join(slots, ", "), strings.Join(commands, "; "), name)
+		"then run `pulumi up --refresh`", name, id, strings.Join(slots, ", "), proxmox.TakeOut(id, slots), name)
 }
 
 // refuseRunning refuses to start a VM that runs: Proxmox VE fails such a task.

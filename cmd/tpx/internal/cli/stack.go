@@ -86,7 +86,7 @@ func driftCommand(w *where) *cobra.Command {
 	f := &stateFlags{}
 	cmd := w.onStack("drift", "Name what was changed by hand on nodes since the last up",
 		"Names what was changed by hand on nodes since the last up, in what Pulumi's providers do not look at:\n"+
-			"Talos versions, schematics, machine configurations, members of etcd, nodes of Kubernetes.",
+			"Talos versions, schematics, machine configurations, members of etcd, nodes of Kubernetes, disks added to VMs.",
 		func(cmd *cobra.Command, _ pulumi.Project, stack pulumi.CLI) error {
 			clusters, err := f.clusters(cmd.Context(), cmd.InOrStdin(), stack)
 			if err != nil {

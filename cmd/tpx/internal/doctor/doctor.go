@@ -113,7 +113,7 @@ func Run(ctx context.Context, in Input) Report {
 	}{
 		{"api", e.api}, {"tls", e.tls}, {"token", e.token}, {"version", e.pveVersion}, {"time", e.clock},
 		{"privileges", e.privileges}, {"hosts", e.hosts}, {"storage", e.storage}, {"bridges", e.bridges},
-		{"vm-ids", e.vmIDs}, {"capacity", e.capacity}, {"addresses", e.addresses}, {"mappings", e.mappings},
+		{"vm-ids", e.vmIDs}, {"disks", e.disks}, {"capacity", e.capacity}, {"addresses", e.addresses}, {"mappings", e.mappings},
 		{"factory", e.factory}, {"mirrors", e.mirrors}, {"git", e.git},
 	} {
 		e.run(c.name, c.look)

@@ -205,6 +205,14 @@ func TestEveryCheckFindsItsFault(t *testing.T) {
 		"an id that is taken": {func(_ *testing.T, w *world) {
 			w.answers["/cluster/resources"] = []any{map[string]any{"vmid": *node(w).VMID, "name": "db", "node": "pve7"}}
 		}, "vm-ids", `800 is the id of "db" on host pve7`, "801 is free"},
+		"a disk that was added by hand": {func(_ *testing.T, w *world) {
+			n := node(w)
+			w.answers["/cluster/resources"] = []any{map[string]any{"vmid": *n.VMID, "name": n.Name, "node": "ryzen-proxmox"}}
+			w.answers[host+"qemu/800/config"] = map[string]any{
+				n.OSDisk.Interface(): "local-lvm:vm-800-disk-0,size=10G", "scsi9": "local-lvm:vm-800-disk-1,size=3G",
+				"ide2": "local:iso/talos.iso,media=cdrom", "unused0": "local-lvm:vm-800-disk-2",
+			}
+		}, "disks", "VM 800 on host ryzen-proxmox has the disk scsi9, which the stack file does not have", "qm set 800 --delete scsi9"},
 		"too little memory": {func(_ *testing.T, w *world) { node(w).Memory = spec.Ptr(spec.MiB(128 << 10)) },
 			"capacity", "its nodes get 131072 MiB of memory, and the host has 65536 MiB", "less memory"},
 		"too few cores": {func(_ *testing.T, w *world) { node(w).CPU = spec.Ptr(16) },

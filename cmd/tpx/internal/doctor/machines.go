@@ -4,6 +4,7 @@
 package doctor
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -72,6 +73,40 @@ func (e *examiner) vmIDs() error {
 // plans reports whether a node of the stack has the id.
 func (e *examiner) plans(id int) bool {
 	return slices.ContainsFunc(e.Config.Nodes, func(n spec.NamedNode) bool { return spec.Value(n.VMID) == id })
+}
+
+// disks finds disks that VMs of nodes have and the stack file does not.
+func (e *examiner) disks() error {
+	if err := e.reachable(); err != nil {
+		return err
+	}
+	e.readMachines()
+	for _, n := range e.Config.Nodes {
+		if !e.exists(n) {
+			continue
+		}
+		call, cancel := context.WithTimeout(e.ctx, e.Timeout)
+		is, err := e.client.Inspect(call, *n.VMID)
+		cancel()
+		if proxmox.Status(err) == http.StatusForbidden {
+			return skipf("%s", reason(err))
+		}
+		if err != nil || is == nil {
+			continue // the checks of hosts and ids tell it
+		}
+		wanted := []string{n.OSDisk.Interface()}
+		for _, d := range n.DataDisks() {
+			wanted = append(wanted, d.Interface())
+		}
+		if added := is.AddedDisks(wanted); len(added) > 0 {
+			e.found("nodes."+n.Name+".disks", fmt.Sprintf("VM %d on host %s has the disk %s, which the stack file does not have; an up "+
+				"after a refresh is refused, since the provider takes no disk out", *n.VMID, is.Host, strings.Join(added, ", ")),
+				fmt.Sprintf("was it added by hand? Take it out on host %s: %s (its data stays, as an unused disk); or write it under nodes.%s.disks\n"+
+					"then run: pulumi up --refresh", is.Host, proxmox.TakeOut(*n.VMID, added), n.Name))
+		}
+	}
+
+	return nil
 }
 
 // capacity finds nodes that do not fit on their hosts.

@@ -3,7 +3,7 @@
 
 // Package drift names what somebody changed by hand on the nodes of a stack since its last up, in what the
 // providers do not look at: Talos versions, schematics, machine configurations, members of etcd, nodes of
-// Kubernetes. What the nodes are supposed to be, and the credentials, are in the stack's state; nothing
+// Kubernetes; and disks that were added to VMs, which the provider takes out of none. What the nodes are supposed to be, and the credentials, are in the stack's state; nothing
 // secret is printed or written.
 package drift
 
@@ -26,6 +26,10 @@ func Run(ctx context.Context, clusters []state.Cluster, out io.Writer) (bool, er
 		lines, err := find(ctx, c)
 		if err != nil {
 			return false, fmt.Errorf("cluster %q: %w", c.Name, err)
+		}
+		machines, unasked := machineDrift(ctx, c)
+		if lines = append(lines, machines...); unasked != "" {
+			fmt.Fprintf(out, "cluster %q: its VMs were not looked at: %s\n", c.Name, unasked)
 		}
 		for _, line := range lines {
 			fmt.Fprintln(out, line)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/talos-proxmox/talos-proxmox/internal/cluster"
 	"github.com/talos-proxmox/talos-proxmox/internal/health"
+	"github.com/talos-proxmox/talos-proxmox/internal/proxmox"
 )
 
 // Cluster holds what a state says of a cluster.
@@ -24,6 +25,17 @@ type Cluster struct {
 	Talosconfig, Kubeconfig string
 	// Nodes says what the nodes are supposed to be.
 	Nodes []health.Expected
+	// Machines are their VMs, by node; those that the state does not tell of are left out.
+	Machines map[string]Machine
+	// Proxmox is how Proxmox VE is reached, as far as the state says it. Secret.
+	Proxmox proxmox.Access
+}
+
+// Machine holds what a state says of a node's VM.
+type Machine struct {
+	ID int
+	// Disks are the slots of its disks: "scsi0".
+	Disks []string
 }
 
 // ClusterType is the type of the component that a cluster is.
@@ -31,16 +43,19 @@ const ClusterType = "talos-proxmox:components:TalosCluster"
 
 // resource decodes a resource of a stack's state.
 type resource struct {
-	URN     string         `json:"urn"`
-	Type    string         `json:"type"`
-	Delete  bool           `json:"delete"`
-	Inputs  map[string]any `json:"inputs"`
-	Outputs map[string]any `json:"outputs"`
+	URN      string         `json:"urn"`
+	Type     string         `json:"type"`
+	Delete   bool           `json:"delete"`
+	Provider string         `json:"provider"`
+	Inputs   map[string]any `json:"inputs"`
+	Outputs  map[string]any `json:"outputs"`
 }
 
 const (
-	stashType = "pulumi:index:Stash"
-	applyType = "talos:machine/configurationApply:ConfigurationApply"
+	stashType    = "pulumi:index:Stash"
+	applyType    = "talos:machine/configurationApply:ConfigurationApply"
+	machineType  = "proxmoxve:VM/virtualMachine:VirtualMachine"
+	providerType = "pulumi:providers:proxmoxve"
 )
 
 // Read returns the clusters of an exported state, in the order of their names.
@@ -105,8 +120,43 @@ func readCluster(name string, at map[string]resource) (Cluster, error) {
 			Configuration: []byte(config), Kubernetes: kubernetes,
 		})
 	}
+	c.Machines, c.Proxmox = readMachines(name, c.Members, at)
 
 	return c, nil
+}
+
+// readMachines returns the VMs of a cluster's nodes as its record of them has them, which a refresh does not change, and how
+// their provider reaches Proxmox VE.
+func readMachines(name string, members []cluster.Member, at map[string]resource) (map[string]Machine, proxmox.Access) {
+	machines, access := map[string]Machine{}, proxmox.Access{}
+	record, _ := plain(at[stashType+"::"+name+"-machines"].Inputs["input"]).(map[string]any)
+	for _, m := range members {
+		entry, _ := record[m.Name].(map[string]any)
+		identity, _ := entry["vm"].(map[string]any)
+		id, _ := identity["vmId"].(float64)
+		disks, _ := identity["disks"].(map[string]any)
+		if id == 0 || len(disks) == 0 {
+			continue
+		}
+		machines[m.Name] = Machine{ID: int(id), Disks: slices.Sorted(maps.Keys(disks))}
+		provider := at[machineType+"::"+name+"-"+m.Name+"-vm"].Provider
+		if end := strings.LastIndex(provider, "::"); end > 0 { // behind it is the provider's id
+			provider = provider[:end]
+		}
+		access = readAccess(at[providerType+"::"+provider[strings.LastIndex(provider, "::")+2:]].Inputs)
+	}
+
+	return machines, access
+}
+
+// readAccess reads the inputs of a provider, whose values that are no text the engine keeps as text.
+func readAccess(inputs map[string]any) proxmox.Access {
+	word := func(key string) string { s, _ := plain(inputs[key]).(string); return s }
+
+	return proxmox.Access{
+		Endpoint: word("endpoint"), Token: word("apiToken"), Username: word("username"), Password: word("password"),
+		Insecure: word("insecure") == "true" || inputs["insecure"] == true,
+	}
 }
 
 // text returns a text in a Stash's input.

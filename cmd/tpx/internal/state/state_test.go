@@ -13,6 +13,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/components"
 	"github.com/talos-proxmox/talos-proxmox/internal/cluster"
 	"github.com/talos-proxmox/talos-proxmox/internal/health"
+	"github.com/talos-proxmox/talos-proxmox/internal/proxmox"
 )
 
 // secret returns a secret as Pulumi exports it with --show-secrets.
@@ -44,6 +45,19 @@ func exported(t *testing.T, configuration any) []byte {
 		{"urn": parent + "pulumi:index:Stash::blue-ctrl-00-version", "type": stashType, "delete": true, "inputs": map[string]any{
 			"input": map[string]any{"talos": "v1.12.3", "schematic": "abc"},
 		}},
+		{"urn": parent + "pulumi:index:Stash::blue-machines", "type": stashType, "inputs": map[string]any{"input": map[string]any{
+			"ctrl-00": map[string]any{"hostname": "zero", "vm": map[string]any{"vmId": 800, "disks": map[string]any{
+				"scsi1": map[string]any{"size": 20}, "scsi0": map[string]any{"size": 10},
+			}}},
+		}}},
+		{
+			"urn": "urn:pulumi:dev::p::pulumi:providers:proxmoxve::blue-proxmox", "type": "pulumi:providers:proxmoxve",
+			"inputs": map[string]any{"endpoint": "https://pve:8006", "apiToken": secret(t, "a@pve!b=c"), "insecure": "true"},
+		},
+		{
+			"urn": parent + machineType + "::blue-ctrl-00-vm", "type": machineType,
+			"provider": "urn:pulumi:dev::p::pulumi:providers:proxmoxve::blue-proxmox::0123-4567",
+		},
 		{"urn": parent + applyType + "::blue-ctrl-00", "type": applyType, "inputs": map[string]any{"machineConfigurationInput": configuration}},
 	}
 	text, err := json.Marshal(map[string]any{"deployment": map[string]any{"resources": resources}})
@@ -65,6 +79,8 @@ func TestReadState(t *testing.T) {
 			Member: node, Image: cluster.Image{Version: "v1.12.4", Schematic: "abc"},
 			Configuration: []byte("machine: {}"), Kubernetes: "v1.35.0",
 		}},
+		Machines: map[string]Machine{"ctrl-00": {ID: 800, Disks: []string{"scsi0", "scsi1"}}},
+		Proxmox:  proxmox.Access{Endpoint: "https://pve:8006", Token: "a@pve!b=c", Insecure: true},
 	}}, clusters)
 }
 
