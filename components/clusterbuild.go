@@ -4,7 +4,6 @@
 package components
 
 import (
-	"context"
 	"fmt"
 	"slices"
 
@@ -167,7 +166,7 @@ func (b *clusterBuild) registerImages() (map[string]*TalosImage, error) {
 		made, err := NewTalosImage(b.ctx, clusterName+"-"+variant, &TalosImageArgs{
 			ClusterName: clusterName, Variant: variant, TalosVersion: *b.cfg.Talos.Version, Image: img,
 			Targets: ImageTargets(b.cfg, variant), Directory: b.args.directory(),
-			refuseUsed: b.refuseUsed,
+			Proxmox: b.cfg.Proxmox, ProxmoxAPIToken: b.args.ProxmoxAPIToken, ProxmoxPassword: b.args.ProxmoxPassword, own: b.ownVMs,
 		}, b.child(b.factories[b.factoryOf(variant)], pulumi.DependsOn([]pulumi.Resource{b.named, b.record.Resource}))...)
 		if err != nil {
 			return nil, err
@@ -178,9 +177,8 @@ func (b *clusterBuild) registerImages() (map[string]*TalosImage, error) {
 	return images, nil
 }
 
-// refuseUsed refuses to take over a boot file that VMs of others use. VMs that an earlier run knew, or that were adopted, are
-// the stack's own.
-func (b *clusterBuild) refuseUsed(ctx context.Context, volume string, target ImageTarget) error {
+// ownVMs returns the nodes whose VMs an earlier run knew, or that were adopted.
+func (b *clusterBuild) ownVMs() []spec.NamedNode {
 	var own []spec.NamedNode
 	for _, n := range b.cfg.Nodes {
 		if *b.cfg.Cluster.Adopted || !b.record.IsNew(n.Name) {
@@ -188,7 +186,7 @@ func (b *clusterBuild) refuseUsed(ctx context.Context, volume string, target Ima
 		}
 	}
 
-	return b.proxmox.RefuseUsed(ctx, volume, target.Host, target.Hosts, own)
+	return own
 }
 
 // registerNodes registers a VM for each node.

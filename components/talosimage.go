@@ -4,7 +4,6 @@
 package components
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -58,9 +57,17 @@ type TalosImageArgs struct {
 	Targets []ImageTarget
 	// Directory is what Image.SchematicFile is relative to; the working directory when empty.
 	Directory string
+	// Proxmox says how Proxmox VE is asked which VMs have a file in their drives that is there already and that the
+	// state does not know: such a file is not taken over. What it leaves out comes from the provider's environment
+	// variables. Without Proxmox.Endpoint no file is downloaded over one that the state does not know.
+	Proxmox spec.Proxmox
+	// ProxmoxAPIToken and ProxmoxPassword are credentials that other resources produce, in place of those in
+	// Proxmox.
+	ProxmoxAPIToken pulumi.StringInput `pulumi:"proxmoxApiToken"`
+	ProxmoxPassword pulumi.StringInput `pulumi:"proxmoxPassword"`
 
-	// refuseUsed refuses to take over a file that others use; nil where Proxmox VE is not asked.
-	refuseUsed func(ctx context.Context, volume string, target ImageTarget) error
+	// own returns the nodes whose VMs may have the file in their drives; nil where none may.
+	own func() []spec.NamedNode
 }
 
 // TalosImage registers one image variant at one Talos version: its schematic, registered with the factory,
@@ -202,8 +209,8 @@ func (i *TalosImage) download(
 		FileName:    pulumi.String(fileName),
 		// Else every refresh compares the size of the packed file with that of the unpacked one.
 		Overwrite: pulumi.Bool(false),
-		// A run that was killed leaves a file that nobody knows; its name says that it is ours.
-		OverwriteUnmanaged: pulumi.Bool(true),
+		// A run that was killed leaves a file that nobody knows; a hook finds out whether it is in use.
+		OverwriteUnmanaged: pulumi.Bool(a.asks()),
 		UploadTimeout:      pulumi.Int(downloadTimeout),
 	}
 	if packing := image.Decompression(a.Image); packing != "" {
@@ -231,14 +238,22 @@ func (i *TalosImage) download(
 	return nil
 }
 
+// asks reports whether Proxmox VE is asked who uses a file. It does not depend on who runs the program where.
+func (a TalosImageArgs) asks() bool { return a.own != nil || a.Proxmox.Endpoint != nil }
+
 // unusedHook returns the hook that looks for VMs of others before a file is downloaded over the one that they boot from.
 func (a TalosImageArgs) unusedHook(ctx *pulumi.Context, name, fileName string, target ImageTarget) (*pulumi.ResourceHookBinding, error) {
-	if a.refuseUsed == nil {
+	if !a.asks() {
 		return nil, nil
 	}
+	api := proxmoxAPI(a.Proxmox, a.ProxmoxAPIToken, a.ProxmoxPassword)
 	what := "used/" + target.Host + "/" + target.Datastore
 	unused, err := hook.Register(ctx, hook.ID(TalosImageType, name, what), func(hook.Step, *pulumi.ResourceHookArgs) error {
-		if err := a.refuseUsed(ctx.Context(), target.Datastore+":iso/"+fileName, target); err != nil {
+		var own []spec.NamedNode
+		if a.own != nil {
+			own = a.own()
+		}
+		if err := api.RefuseUsed(ctx.Context(), target.Datastore+":iso/"+fileName, target.Host, target.Hosts, own); err != nil {
 			return fmt.Errorf("downloading image %q to host %q: %w", name, target.Host, err)
 		}
 

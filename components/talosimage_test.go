@@ -58,7 +58,7 @@ func TestImageOfDev(t *testing.T) {
 
 		assert.Equal(t, map[string]any{
 			"contentType": "iso", "datastoreId": "local", "nodeName": "ryzen-proxmox", "fileName": devFile,
-			"overwrite": false, "overwriteUnmanaged": true, "uploadTimeout": 1800.0,
+			"overwrite": false, "overwriteUnmanaged": false, "uploadTimeout": 1800.0,
 			"url": "https://factory.talos.dev/image/ce4c980550dd2ab1b17bbf2b08801c7eb59418eafe8f279833297925d67c7515" +
 				"/v1.12.4/nocloud-amd64.iso",
 		}, plain(t, r, files[0]))
@@ -68,6 +68,24 @@ func TestImageOfDev(t *testing.T) {
 		require.Len(t, file.GetDependencies(), 1, "the factory has no image before it knows the schematic")
 		assert.Contains(t, file.GetDependencies()[0], schematicType)
 	}
+}
+
+// TestAnImageTakesOverWhatItCanAskAfter shows that a file which the state does not know is downloaded over only where a hook
+// asks first which VMs have it in a drive.
+func TestAnImageTakesOverWhatItCanAskAfter(t *testing.T) {
+	t.Parallel()
+
+	args := devImage()
+	r := registerImage(t, false, args, nil)
+	file := r.Names(fileType)[0]
+	assert.Equal(t, false, plain(t, r, file)["overwriteUnmanaged"])
+	assert.Empty(t, r.Register(file).GetHooks().GetBeforeCreate())
+
+	args.Proxmox = spec.Proxmox{Endpoint: spec.Ptr("https://pve.example.com:8006")}
+	r = registerImage(t, false, args, nil)
+	assert.Equal(t, true, plain(t, r, file)["overwriteUnmanaged"])
+	assert.Equal(t, []string{"talos-proxmox:components:TalosImage::image::used/ryzen-proxmox/local"},
+		r.Register(file).GetHooks().GetBeforeCreate())
 }
 
 // TestNewImageIsANewFile shows why an old file outlives a roll-out: another version is another

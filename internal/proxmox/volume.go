@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// UsersOf returns the VMs of some hosts that have a volume ("local:iso/talos.iso") in a drive; none when a host's
-// datastore does not hold it.
+// UsersOf returns the VMs of some hosts that have a volume ("local:iso/talos.iso") in a drive, and those of all hosts where
+// they share the datastore; none when the datastore of host does not hold it.
 func (c *Client) UsersOf(ctx context.Context, volume, host string, hosts []string) ([]VM, error) {
 	datastore, _, _ := strings.Cut(volume, ":")
 	var files []struct {
@@ -30,11 +30,21 @@ func (c *Client) UsersOf(ctx context.Context, volume, host string, hosts []strin
 	if !there {
 		return nil, nil
 	}
+	var store struct {
+		Shared int `json:"shared"`
+	}
+	path = fmt.Sprintf("/nodes/%s/storage/%s/status", url.PathEscape(host), url.PathEscape(datastore))
+	if err := c.call(ctx, http.MethodGet, path, nil, &store); err != nil {
+		return nil, err
+	}
+	if store.Shared != 0 {
+		hosts = nil
+	}
 
 	return c.having(ctx, volume, hosts)
 }
 
-// having returns the VMs of some hosts that have a volume in a drive.
+// having returns the VMs of some hosts, or of all where none is named, that have a volume in a drive.
 func (c *Client) having(ctx context.Context, volume string, hosts []string) ([]VM, error) {
 	var all []VM
 	if err := c.call(ctx, http.MethodGet, "/cluster/resources?type=vm", nil, &all); err != nil {
@@ -42,7 +52,7 @@ func (c *Client) having(ctx context.Context, volume string, hosts []string) ([]V
 	}
 	var users []VM
 	for _, v := range all {
-		if !slices.Contains(hosts, v.Host) {
+		if len(hosts) > 0 && !slices.Contains(hosts, v.Host) {
 			continue
 		}
 		var config map[string]any

@@ -16,8 +16,12 @@ import (
 // whose VMs are the stack's.
 func (a API) RefuseUsed(ctx context.Context, volume, host string, hosts []string, own []spec.NamedNode) error {
 	client, err := a.client(ctx)
-	if err != nil || client == nil {
+	if err != nil {
 		return err
+	}
+	if client == nil {
+		return fmt.Errorf("nobody can be asked which VMs have %s in their drives: give proxmox.endpoint, and proxmox.apiToken or "+
+			"proxmox.username and password, as its provider has them", volume)
 	}
 	users, err := client.UsersOf(ctx, volume, host, hosts)
 	if err != nil {
