@@ -4,6 +4,8 @@
 package tests_test
 
 import (
+	"encoding/json"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -36,7 +38,7 @@ func TestAMemberOfAFirstUpThatFailedLeavesFirst(t *testing.T) {
 }
 
 // TestALivingVMThatTheStateForgotIsBroughtBack takes a VM out of the state. The next up leaves the machine alone and says
-// how to bring it back, which the tool does: nothing goes down.
+// how to bring it back, which the tool does: nothing goes down. It undoes what it did where the next up would replace a VM.
 func TestALivingVMThatTheStateForgotIsBroughtBack(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -48,6 +50,15 @@ func TestALivingVMThatTheStateForgotIsBroughtBack(t *testing.T) {
 	r := s.try("pulumi", "up", "--stack", "small", "--config-file", c.file, "--yes", "--skip-preview", "--non-interactive")
 	assert.NotZero(t, r.code)
 	assert.Contains(t, r.all(), "VM 302 on host pve1 is the living node cp-2 itself, which dropped out of the state")
+
+	known := s.urns("small")
+	undone := s.try(tpx, "adopt", "small", "--config-file", s.small("  talos-proxmox:lifecycle:\n", "  talos-proxmox:lifecycle:\n    replace: {cp-1: 1}\n"))
+	assert.NotZero(t, undone.code)
+	assert.Contains(t, undone.all(), "up would replace or delete VMs: ")
+	assert.Contains(t, undone.all(), "nothing is adopted, and the state is as it was")
+	assert.Equal(t, known, s.urns("small"))
+	assert.Equal(t, before, s.status())
+
 	s.must(tpx, "adopt", "small", "--config-file", c.file)
 	s.must("pulumi", "up", "--stack", "small", "--config-file", c.file, "--yes", "--skip-preview", "--non-interactive")
 	assert.Equal(t, before, s.status())
@@ -69,4 +80,24 @@ func TestALostStateTakesNoImageAway(t *testing.T) {
 	s.power(301, "stop", "stopped")
 	s.power(301, "start", "running")
 	assert.Len(t, s.status().VMs, 1)
+}
+
+// urns returns what a stack's state knows.
+func (s *site) urns(stack string) []string {
+	s.t.Helper()
+	var state struct {
+		Deployment struct {
+			Resources []struct {
+				URN string `json:"urn"`
+			} `json:"resources"`
+		} `json:"deployment"`
+	}
+	require.NoError(s.t, json.Unmarshal([]byte(s.must("pulumi", "stack", "export", "--stack", stack).stdout), &state))
+	var urns []string
+	for _, r := range state.Deployment.Resources {
+		urns = append(urns, r.URN)
+	}
+	slices.Sort(urns)
+
+	return urns
 }

@@ -97,7 +97,8 @@ func (e engine) importAll(ctx context.Context, p plan, found []planned) error {
 	return err
 }
 
-// refuseReplacements fails, and takes the VMs out of the state again, when an up would replace or delete one of them.
+// refuseReplacements fails, and takes the VMs out of the state again, when an up would replace or delete a VM: the edit that
+// does so is one for a stack that knows its VMs.
 func (e engine) refuseReplacements(ctx context.Context, found []planned) error {
 	text, err := e.cli.Run(ctx, "preview", "--json")
 	if err != nil {
@@ -107,13 +108,14 @@ func (e engine) refuseReplacements(ctx context.Context, found []planned) error {
 	if err != nil || len(replaced) == 0 {
 		return err
 	}
-	forget := []string{"delete"}
+	forget := []string{"--yes", "--force"}
 	for _, m := range found {
 		forget = append(forget, m.urn)
 	}
-	err = fmt.Errorf("up would replace or delete VMs that were adopted: %s\n  nothing is adopted; `pulumi preview --diff` after the next "+
-		"`tpx adopt` would show why: write the stack file as the VMs are", strings.Join(replaced, ", "))
-	if _, failed := e.cli.Run(ctx, "state", append(forget, "--yes", "--force")...); failed != nil {
+	err = fmt.Errorf("up would replace or delete VMs: %s\n  nothing is adopted, and the state is as it was: take back what rebuilds "+
+		"them (lifecycle.replace, lifecycle.allowReplace), or write the stack file as the VMs are, and run `tpx adopt` again",
+		strings.Join(replaced, ", "))
+	if _, failed := e.cli.Run(ctx, "state delete", forget...); failed != nil {
 		err = errors.Join(err, fmt.Errorf("taking them out of the state again: %w", failed))
 	}
 

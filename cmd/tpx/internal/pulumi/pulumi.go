@@ -61,7 +61,7 @@ func (c CLI) Run(ctx context.Context, command string, args ...string) ([]byte, e
 
 // takesConfigFile reports whether the command reads a stack file.
 func takesConfigFile(command string) bool {
-	return !strings.HasPrefix(command, "stack") && command != "about"
+	return !strings.HasPrefix(command, "stack") && !strings.HasPrefix(command, "state") && command != "about"
 }
 
 // FileStack returns the stack's name as files have it: without organization and project.
