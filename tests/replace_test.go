@@ -96,3 +96,18 @@ func TestAControlPlaneIsSwapped(t *testing.T) {
 	assert.Empty(t, seen.of("talos.bootstrap"))
 	small.isSettled()
 }
+
+// TestARebuildGoesWithAnEditThatRebootsTheOthers rebuilds the last control plane and gives all of them more memory. The
+// others wait at the gate until it is back, and it waits for nobody's configuration: it joins, and they reboot.
+func TestARebuildGoesWithAnEditThatRebootsTheOthers(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	c := s.up("small", s.small())
+	started := time.Now()
+	c.edit(s.small("memory: 2048", "memory: 3072", "readyTimeout: 4m", "readyTimeout: 2m\n    replace: {cp-3: 1}"))
+	c.hasNodes("cp-1", "cp-2", "cp-3")
+	assert.Equal(t, []string{"node/10.30.0.3"}, s.trace(started).of("talos.install").objects())
+	assert.Empty(t, s.trace(started).gateProblems(1))
+	assert.True(t, s.status().Clusters[0].Healthy)
+	c.isSettled()
+}

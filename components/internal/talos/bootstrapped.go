@@ -24,6 +24,8 @@ type stateResource struct {
 	Outputs struct {
 		// Node is the address that a configuration was applied at.
 		Node string `pulumi:"node"`
+		// MachineID is that of a node's VM.
+		MachineID string `pulumi:"machineId"`
 	} `pulumi:"outputs"`
 }
 

@@ -19,12 +19,13 @@ import (
 
 // applyConfigurations applies every node's configuration: control planes one after the other, then the first worker,
 // then all others, so that an edit that does harm stops at one node. While the cluster is made, each gets it as soon as
-// its machine is there. It returns the fingerprint of each configuration too, which tells whether a node has to be
+// its machine is there, and so does a machine that is made in a cluster that lives. It returns the fingerprint of each configuration too, which tells whether a node has to be
 // looked at again.
 func applyConfigurations(b *Build, manifests pulumi.Output) (map[string]*machine.ConfigurationApply, pulumi.StringMap, error) {
 	applies := make(map[string]*machine.ConfigurationApply, len(b.Config.Nodes))
 	fingerprints := make(pulumi.StringMap, len(b.Config.Nodes))
 	before := predecessors(b.Config)
+	known := knownMachines(b)
 	for _, n := range planesFirst(b.Config) {
 		config := render(b, manifests, n.Name)
 		fingerprints[n.Name] = fingerprintOf(config)
@@ -33,7 +34,7 @@ func applyConfigurations(b *Build, manifests pulumi.Output) (map[string]*machine
 		if other := before[n.Name]; other != "" {
 			earlier = append(earlier, applies[other])
 		}
-		apply, err := applyConfiguration(b, n, config, earlier)
+		apply, err := applyConfiguration(b, n, config, known.after(b, n, earlier))
 		if err != nil {
 			return nil, nil, fmt.Errorf("registering the configuration of node %q: %w", n.Name, err)
 		}
@@ -118,14 +119,14 @@ func fingerprintOf(config pulumi.StringOutput) pulumi.StringOutput {
 // applyConfiguration applies one node's configuration when its machine is there, and again when the machine
 // was replaced.
 func applyConfiguration(
-	b *Build, n spec.NamedNode, config pulumi.StringOutput, earlier []pulumi.Resource,
+	b *Build, n spec.NamedNode, config pulumi.StringOutput, after pulumi.ResourceOption,
 ) (*machine.ConfigurationApply, error) {
 	hooks, err := applyHooks(b.Session, memberOf(n))
 	if err != nil {
 		return nil, err
 	}
 	opts := []pulumi.ResourceOption{
-		pulumi.Parent(b.Parent), b.afterIfLiving(earlier...), pulumi.ResourceHooks(hooks), providerTimeout(b.Config),
+		pulumi.Parent(b.Parent), after, pulumi.ResourceHooks(hooks), providerTimeout(b.Config),
 		pulumi.AdditionalSecretOutputs([]string{"clientConfiguration"}),
 		pulumi.HideDiffs([]string{"machineConfiguration"}), // the output; the input says that it changes
 	}

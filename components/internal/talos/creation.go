@@ -4,7 +4,10 @@
 package talos
 
 import (
+	"context"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	"github.com/pulumiverse/pulumi-talos/sdk/go/talos/machine"
@@ -14,6 +17,8 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/internal/cluster"
 	"github.com/talos-proxmox/talos-proxmox/internal/health"
 	"github.com/talos-proxmox/talos-proxmox/internal/rollout"
+	"github.com/talos-proxmox/talos-proxmox/internal/talosapi"
+	"github.com/talos-proxmox/talos-proxmox/spec"
 )
 
 // creating reports whether this run makes the cluster, as the hook on its version of Kubernetes has seen: nothing
@@ -37,6 +42,75 @@ func (b *Build) afterIfLiving(others ...pulumi.Resource) pulumi.ResourceOption {
 	}).(pulumi.ResourceArrayOutput)
 
 	return pulumi.DependsOnInputs(after)
+}
+
+// madeBefore holds the machine of each node as the stack's last state has it, empty where that does not say; nil where there
+// was no cluster.
+type madeBefore map[string]string
+
+// knownMachines reads which machines the nodes have, before any of them is made anew. A preview does not ask.
+func knownMachines(b *Build) madeBefore {
+	if b.Ctx.DryRun() {
+		return nil
+	}
+	state, err := stateOf(b.Ctx)
+	if err != nil {
+		return nil // the order holds for all
+	}
+	known, lives := madeBefore{}, b.adopted()
+	for urn, r := range state {
+		_, name, _ := strings.Cut(urn, r.Type+"::")
+		lives = lives || r.Type == stashToken && name == b.Name+bootstrapSuffix
+		if node, ours := strings.CutPrefix(name, b.Name+"-"); ours && r.Type == nodeToken {
+			known[node] = r.Outputs.MachineID
+		}
+	}
+	if !lives || len(known) == 0 {
+		return nil
+	}
+
+	return known
+}
+
+// nodeToken is the type of the component that has a node's VM.
+const nodeToken = "talos-proxmox:components:ProxmoxNode"
+
+// maintenanceLimit bounds the look at whether a node waits for its first configuration.
+const maintenanceLimit = 3 * time.Second
+
+// after returns the option of a node's configuration that comes after those of other nodes, unless the machine is made in this
+// run, or waits for its first configuration: nothing runs there that a configuration could harm, and what takes down one of
+// the others, before its configuration, waits until this node is well.
+func (k madeBefore) after(b *Build, n spec.NamedNode, others []pulumi.Resource) pulumi.ResourceOption {
+	id := b.MachineIDs[n.Name]
+	if k == nil || id == nil || len(others) == 0 {
+		return b.afterIfLiving(others...)
+	}
+	after := pulumi.All(b.kubernetes.ID(), id).ApplyT(func(v []any) []pulumi.Resource {
+		now, _ := v[1].(string)
+		if b.creating() || k.isAnew(n.Name, now) || waitsForConfiguration(b, n) {
+			return nil
+		}
+
+		return others
+	}).(pulumi.ResourceArrayOutput)
+
+	return pulumi.DependsOnInputs(after)
+}
+
+// isAnew reports whether a node's machine is another than the state has. Where that does not tell, it is not.
+func (k madeBefore) isAnew(node, now string) bool {
+	was, known := k[node]
+
+	return now != "" && (!known || was != "" && was != now)
+}
+
+// waitsForConfiguration reports whether a node says that it has no configuration yet, as after a run that ended in between.
+func waitsForConfiguration(b *Build, n spec.NamedNode) bool {
+	calling, cancel := context.WithTimeout(b.Ctx.Context(), maintenanceLimit)
+	defer cancel()
+
+	return talosapi.InMaintenance(calling, n.Address().String()) == nil
 }
 
 // startOf returns when something may be installed.

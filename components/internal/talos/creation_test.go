@@ -149,3 +149,15 @@ func TestWithoutAPodNetworkNothingIsInstalledEarly(t *testing.T) {
 
 	assert.Equal(t, []string{"test-kubeconfig", "test-ready"}, registered(t, cfg, true)("installed"))
 }
+
+// TestAMachineIsAnew holds machines against those that the last state has: an adopted one says nothing there, and is none
+// that this run makes.
+func TestAMachineIsAnew(t *testing.T) {
+	t.Parallel()
+	known := madeBefore{"cp-1": "a", "adopted": ""}
+	assert.False(t, known.isAnew("cp-1", "a"))
+	assert.True(t, known.isAnew("cp-1", "b"), "it was replaced")
+	assert.True(t, known.isAnew("w-1", "c"), "it joins")
+	assert.False(t, known.isAnew("adopted", "d"))
+	assert.False(t, known.isAnew("cp-1", ""), "nobody says which it is")
+}
