@@ -45,6 +45,9 @@ func routesOf(d spec.Device) ([]route, error) {
 		if err != nil {
 			return nil, fmt.Errorf("route: %w", err)
 		}
+		if destination.Bits() == 0 {
+			destination = netip.Prefix{} // Talos takes a default route without a destination alone
+		}
 		next := netip.Addr{}
 		if r.Gateway != nil {
 			if next, err = spec.ParseAddr(*r.Gateway); err != nil {

@@ -35,7 +35,7 @@ func Start(n *guest.Net, address string, log *slog.Logger) (*Gateway, error) {
 
 	g := &Gateway{
 		net: n, log: log, addr: l.Addr().String(),
-		plain: &http.Transport{DialContext: n.DialContext, DisableKeepAlives: true},
+		plain: &http.Transport{DialContext: n.DialFromOutside, DisableKeepAlives: true},
 	}
 	g.server = &http.Server{Handler: g, ReadHeaderTimeout: time.Minute, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}
 	go func() {
@@ -78,7 +78,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (g *Gateway) connect(w http.ResponseWriter, r *http.Request) {
-	up, err := g.net.DialContext(r.Context(), "tcp", r.Host)
+	up, err := g.net.DialFromOutside(r.Context(), "tcp", r.Host)
 	if err != nil {
 		g.refuse(w, r.Host, err)
 
@@ -179,5 +179,5 @@ func Sentence(address string, err error) string {
 
 // Dial connects to an address of the site, as every client of the gateway does.
 func (g *Gateway) Dial(ctx context.Context, network, address string) (net.Conn, error) {
-	return g.net.DialContext(ctx, network, address)
+	return g.net.DialFromOutside(ctx, network, address)
 }

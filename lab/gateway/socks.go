@@ -80,7 +80,7 @@ func (s *Socks) serve(conn net.Conn) {
 
 		return
 	}
-	up, err := s.net.DialContext(context.Background(), "tcp", address)
+	up, err := s.net.DialFromOutside(context.Background(), "tcp", address)
 	if err != nil {
 		s.log.Debug("nobody there", "address", address, "error", err)
 		socksAnswer(conn, socksUnreachable)

@@ -26,6 +26,7 @@ type Net struct {
 	listeners map[string]*listener
 	catches   []catch
 	blocked   func(host string) bool
+	routes    routes
 }
 
 // catch serves every name and port that match holds for.
@@ -36,7 +37,10 @@ type catch struct {
 
 // NewNet returns a network on which nothing is up.
 func NewNet() *Net {
-	return &Net{up: map[netip.Addr]string{}, listeners: map[string]*listener{}}
+	return &Net{
+		up: map[netip.Addr]string{}, listeners: map[string]*listener{},
+		routes: routes{routers: map[netip.Prefix]netip.Addr{}, stray: map[string]map[bool]bool{}},
+	}
 }
 
 // Up brings an address up for owner and returns how to take it down again. It fails with

@@ -117,7 +117,9 @@ func (ns *Nodes) forget(n *Node) {
 func (n *Node) boot(ctx context.Context, err error) (guest.Exit, error) {
 	end := n.VM.Trace.Begin("talos.boot", fmt.Sprintf("vm/%d", n.VM.VMID), nil)
 	if err == nil {
-		n.Book.Set(nodenet.PlatformAddresses(n.VM, n.Image.Platform))
+		platform := nodenet.PlatformAddresses(n.VM, n.Image.Platform)
+		n.Book.Route(platform, nodenet.PlatformGateways(n.VM, n.Image.Platform))
+		n.Book.Set(platform)
 		err = n.VM.Clock.Take(ctx, guest.StepBoot, strconv.Itoa(n.VM.VMID), bootTime)
 	}
 	end(err)

@@ -101,6 +101,11 @@ func (n *Node) Reachable(ref string) error {
 	}
 	var failed error
 	for _, host := range n.sources(reference.Domain(named)) {
+		if n.Book.Stray(host) {
+			failed = fmt.Errorf("failed to pull image %q: failed to do request: dial tcp: lookup %s: i/o timeout", ref, host)
+
+			continue
+		}
 		if !n.VM.Faults.CutOff(host) {
 			return nil
 		}

@@ -80,6 +80,12 @@ func (n *Node) applyNetwork() {
 	n.mu.Unlock()
 
 	all := append(slices.Clone(addrs), nodenet.PlatformAddresses(n.VM, n.Image.Platform)...)
+	// The kernel has one default route of a metric: that of the platform is there first, and Talos fails to add another.
+	gateways := nodenet.PlatformGateways(n.VM, n.Image.Platform)
+	if len(gateways) == 0 {
+		gateways = nodenet.ConfigGateways(n.Config(), n.links)
+	}
+	n.Book.Route(all, gateways)
 	n.Book.Filter(nodenet.LetsIn(n.Config()))
 	n.Book.Set(append(all, held...))
 	var up []string

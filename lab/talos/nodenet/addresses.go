@@ -40,6 +40,24 @@ func NewAddressBook(n *guest.Net, owner string) *AddressBook {
 	}
 }
 
+// Route says over which default gateways the node reaches what is outside the subnets of its addresses.
+func (b *AddressBook) Route(addresses []netip.Prefix, gateways []netip.Addr) {
+	b.net.Route(b.owner, addresses, gateways)
+}
+
+// Stray reports whether the node has no way to a host, which is none of its subnets'.
+func (b *AddressBook) Stray(host string) bool {
+	if at, err := netip.ParseAddr(host); err == nil {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if slices.ContainsFunc(b.want, func(p netip.Prefix) bool { return p.Masked().Contains(at) }) {
+			return false
+		}
+	}
+
+	return b.net.Stray(b.owner, host)
+}
+
 // Set brings exactly the given addresses up.
 func (b *AddressBook) Set(want []netip.Prefix) {
 	b.mu.Lock()

@@ -63,6 +63,59 @@ func PlatformAddresses(m *guest.Machine, platform string) []netip.Prefix {
 	return addrs
 }
 
+// PlatformGateways returns the default gateways that the image takes from its platform.
+func PlatformGateways(m *guest.Machine, platform string) []netip.Addr {
+	if platform != machineconfig.PlatformNocloud || m.CloudInit == nil {
+		return nil
+	}
+
+	var gateways []netip.Addr
+	for _, c := range m.CloudInit.IPConfigs {
+		for _, g := range []netip.Addr{c.Gateway4, c.Gateway6} {
+			if g.IsValid() {
+				gateways = append(gateways, g)
+			}
+		}
+	}
+
+	return gateways
+}
+
+// ConfigGateways returns the default gateways that a configuration gives to links that exist.
+func ConfigGateways(cfg config.Provider, links []Link) []netip.Addr {
+	var gateways []netip.Addr
+	if m := cfg.Machine(); m != nil {
+		for _, d := range m.Network().Devices() {
+			if !deviceExists(d, links) {
+				continue
+			}
+			for _, r := range d.Routes() {
+				p, err := netip.ParsePrefix(r.Network())
+				if g, bad := netip.ParseAddr(r.Gateway()); bad == nil && (r.Network() == "" || err == nil && p.Bits() == 0) {
+					gateways = append(gateways, g)
+				}
+			}
+		}
+	}
+
+	aliases := aliasesOf(cfg, links)
+	for _, l := range cfg.NetworkCommonLinkConfigs() {
+		if _, physical := l.(cfgtypes.NetworkPhysicalLinkConfig); physical && !linkExists(l.Name(), links, aliases) {
+			continue
+		}
+		for _, r := range l.Routes() {
+			if p, limited := r.Destination().Get(); limited && p.Bits() > 0 {
+				continue
+			}
+			if g, ok := r.Gateway().Get(); ok && g.IsValid() {
+				gateways = append(gateways, g)
+			}
+		}
+	}
+
+	return gateways
+}
+
 // ConfigAddresses returns the addresses that a configuration gives to links that exist, and its VIPs.
 func ConfigAddresses(cfg config.Provider, links []Link) (addrs []netip.Prefix, vips []netip.Addr) {
 	if m := cfg.Machine(); m != nil {
