@@ -68,8 +68,10 @@ func (r *Runner) Run(ctx context.Context, script Script) ([]string, error) {
 	if err != nil || len(problems) > 0 {
 		return problems, err
 	}
+	problems, err = r.heal(ctx)
+	r.Log("%d steps are done and healed with %d problems", len(script.Steps), len(problems))
 
-	return r.heal(ctx)
+	return problems, err
 }
 
 // prepare makes the project: the repository's project file and a program that is built already.
