@@ -15,6 +15,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/lab/fault"
 	"github.com/talos-proxmox/talos-proxmox/lab/site"
 	"github.com/talos-proxmox/talos-proxmox/lab/site/pve"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/pve/schema"
 )
 
 const (
@@ -76,16 +77,19 @@ func New(s *site.Site, auth *Auth) http.Handler {
 	a.mappings(site.KindUSB)
 	a.mux.HandleFunc("POST /api2/json/access/ticket", a.ticket)
 	a.handle("GET /access/permissions", "", permissions)
-	a.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		fail(w, &failure{
-			status:  http.StatusNotImplemented,
-			message: fmt.Sprintf("Method '%s %s' not implemented", r.Method, strings.TrimPrefix(r.URL.Path, "/api2/json")),
-		})
-	})
+	a.mux.HandleFunc("/", notImplemented)
 
 	refuse := func(w http.ResponseWriter, f fault.Answer) { fail(w, &failure{status: f.Status, message: f.Message}) }
 
 	return s.Faults().HTTP(fault.Proxmox, "/api2/json", refuse, slashless(a.mux))
+}
+
+// notImplemented answers a call that is none of the API's.
+func notImplemented(w http.ResponseWriter, r *http.Request) {
+	fail(w, &failure{
+		status:  http.StatusNotImplemented,
+		message: fmt.Sprintf("Method '%s %s' not implemented", r.Method, strings.TrimPrefix(r.URL.Path, "/api2/json")),
+	})
 }
 
 // slashless serves "ha/resources/" as "ha/resources": Proxmox VE tells no difference, and the provider
@@ -120,6 +124,11 @@ func (a *api) handle(pattern, privilege string, h handler) {
 
 			return
 		}
+		if d, err := schema.Load(cluster.PVE()); err == nil && !d.Knows(called(pattern)) {
+			notImplemented(w, r)
+
+			return
+		}
 		if privilege != "" {
 			if err := who.check(at(objectOf(r), strings.Split(privilege, "|")...)); err != nil {
 				fail(w, toFailure(err))
@@ -134,7 +143,7 @@ func (a *api) handle(pattern, privilege string, h handler) {
 
 			return
 		}
-		if err := checkParameters(pattern, r, form); err != nil {
+		if err := checkParameters(cluster.PVE(), pattern, r, form); err != nil {
 			fail(w, toFailure(err))
 
 			return
@@ -188,7 +197,12 @@ func readForm(r *http.Request) (url.Values, error) {
 func toFailure(err error) *failure {
 	var e *pve.Error
 	if errors.As(err, &e) {
-		return &failure{status: e.Status, message: e.Message, fields: e.Fields}
+		message := e.Message
+		if before, wrapped := strings.CutSuffix(err.Error(), e.Error()); wrapped {
+			message = before + message
+		}
+
+		return &failure{status: e.Status, message: message, fields: e.Fields}
 	}
 
 	return &failure{status: http.StatusInternalServerError, message: err.Error()}

@@ -168,7 +168,7 @@ func TestWhatGoesWrongStandsInTheReasonPhrase(t *testing.T) {
 		"not there":      {http.MethodGet, "/nodes/" + pve + "/ceph", nil, "501 Method 'GET /nodes/ryzen-proxmox/ceph' not implemented"},
 		"next id taken":  {http.MethodGet, "/cluster/nextid?vmid=800", nil, "400 Parameter verification failed."},
 		"pool":           {http.MethodGet, "/pools/none", nil, "500 pool 'none' does not exist"},
-		"ha of no vm":    {http.MethodPost, "/cluster/ha/resources", url.Values{"sid": {"vm:5"}}, "500 cannot add resource 'vm:5': VM 5 does not exist"},
+		"ha of no vm":    {http.MethodPost, "/cluster/ha/resources", url.Values{"sid": {"vm:5"}}, "500 resource 'vm:5' does not exist in cluster"},
 		"url of nothing": {http.MethodGet, "/nodes/" + pve + "/query-url-metadata?url=" + url.QueryEscape(c.server.URL+"/x"), nil, "500 invalid server response: '501 Method 'HEAD /x' not implemented'"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -222,12 +222,12 @@ func TestPoolsHAAndMappings(t *testing.T) {
 	status, _ := c.do(http.MethodDelete, "/pools/k8s", nil)
 	assert.Equal(t, "500 delete pool failed: pool 'k8s' is not empty (contains VM 800)", status)
 
-	c.ok(http.MethodPost, "/cluster/ha/groups", url.Values{"group": {"g"}, "type": {"group"}, "nodes": {"alpha:1,charlie"}})
-	c.ok(http.MethodPost, "/cluster/ha/resources/", url.Values{"sid": {"vm:800"}, "group": {"g"}, "max_restart": {"3"}})
+	c.ok(http.MethodPost, "/cluster/ha/groups", url.Values{"group": {"gg"}, "type": {"group"}, "nodes": {"alpha:1,charlie"}})
+	c.ok(http.MethodPost, "/cluster/ha/resources/", url.Values{"sid": {"vm:800"}, "group": {"gg"}, "max_restart": {"3"}})
 	ha := c.ok(http.MethodGet, "/cluster/ha/resources/vm:800", nil).(map[string]any)
 	assert.Equal(t, "started", ha["state"])
 	assert.InDelta(t, 3, ha["max_restart"], 0)
-	status, _ = c.do(http.MethodDelete, "/cluster/ha/groups/g", nil)
+	status, _ = c.do(http.MethodDelete, "/cluster/ha/groups/gg", nil)
 	assert.Equal(t, "500 ha group is used by service 'vm:800'", status)
 
 	entry := "id=8086:9a49,node=" + pve + ",path=0000:00:02.0"
@@ -236,6 +236,8 @@ func TestPoolsHAAndMappings(t *testing.T) {
 	assert.Equal(t, []any{entry}, m["map"])
 	c.ok(http.MethodPut, vmPath+"/config", url.Values{"hostpci0": {"mapping=iGPU,pcie=1"}})
 
+	c.ok(http.MethodPut, "/cluster/ha/resources/vm:800", url.Values{"state": {"ignored"}})
+	c.ok(http.MethodPost, vmPath+"/status/stop", nil)
 	c.ok(http.MethodDelete, vmPath+"?purge=1", nil)
 	assert.Empty(t, c.ok(http.MethodGet, "/cluster/ha/resources", nil), "purge takes it out of HA")
 	c.ok(http.MethodDelete, "/pools/k8s", nil)
@@ -249,9 +251,9 @@ func TestPitfallNewerProxmoxHasNoHAGroups(t *testing.T) {
 	c.ok(http.MethodPost, "/nodes/"+pve+"/qemu", vm())
 
 	assert.Equal(t, "9.1.1", c.ok(http.MethodGet, "/version", nil).(map[string]any)["version"])
-	status, _ := c.do(http.MethodPost, "/cluster/ha/groups", url.Values{"group": {"g"}, "type": {"group"}, "nodes": {"alpha:1,charlie"}})
+	status, _ := c.do(http.MethodPost, "/cluster/ha/groups", url.Values{"group": {"gg"}, "type": {"group"}, "nodes": {"alpha:1,charlie"}})
 	assert.Equal(t, "500 cannot create group: ha groups have been migrated to rules", status)
-	status, _ = c.do(http.MethodPost, "/cluster/ha/resources/", url.Values{"sid": {"vm:800"}, "group": {"g"}})
+	status, _ = c.do(http.MethodPost, "/cluster/ha/resources/", url.Values{"sid": {"vm:800"}, "group": {"gg"}})
 	assert.Equal(t, "500 invalid parameter 'group': ha groups have been migrated to rules", status)
 	c.ok(http.MethodPost, "/cluster/ha/resources/", url.Values{"sid": {"vm:800"}})
 }

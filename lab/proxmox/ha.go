@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/talos-proxmox/talos-proxmox/lab/site"
 )
@@ -94,6 +95,7 @@ func (a *api) ha() {
 		})
 	})
 	a.haResources()
+	a.haRules()
 }
 
 func merge(into map[string]string, r *request) {
@@ -130,7 +132,7 @@ func (a *api) haResources() {
 		return all, nil
 	})
 	a.handle("POST /cluster/ha/resources", "Sys.Console", func(r *request) (any, error) {
-		sid := r.param("sid")
+		sid := sidOf(r.param("sid"))
 		if r.param("group") != "" {
 			if err := migrated(r, "invalid parameter 'group'"); err != nil {
 				return nil, err
@@ -141,26 +143,24 @@ func (a *api) haResources() {
 			if err := o.CheckHA(sid); err != nil {
 				return err
 			}
-			g := r.param("group")
-			switch {
-			case o.HAResources()[sid] != nil:
-				return fmt.Errorf("resource ID '%s' already defined", sid)
-			case g != "" && o.HAGroups()[g] == nil:
-				return fmt.Errorf("group '%s' does not exist", g)
+			if o.HAResources()[sid] != nil {
+				return fmt.Errorf("create resource failed: resource ID '%s' already defined", sid)
 			}
 			res := &site.HAResource{Settings: map[string]string{"state": "started"}}
 			merge(res.Settings, r)
 			o.HAResources()[sid] = res
+			o.LookAfter(sid)
 
 			return nil
 		})
 	})
 	a.handle("GET /cluster/ha/resources/{id}", "Sys.Audit", func(r *request) (any, error) {
 		var out any
-		err := fmt.Errorf("no such resource '%s'", r.PathValue("id"))
+		sid := sidOf(r.PathValue("id"))
+		err := fmt.Errorf("no such resource '%s'", sid)
 		r.cluster.View(func(o site.Objects) {
-			if res := o.HAResources()[r.PathValue("id")]; res != nil {
-				out, err = resource(r.PathValue("id"), res), nil
+			if res := o.HAResources()[sid]; res != nil {
+				out, err = resource(sid, res), nil
 			}
 		})
 
@@ -168,21 +168,23 @@ func (a *api) haResources() {
 	})
 	a.handle("PUT /cluster/ha/resources/{id}", "Sys.Console", func(r *request) (any, error) {
 		return nil, r.cluster.Edit(func(o site.Objects) error {
-			res := o.HAResources()[r.PathValue("id")]
+			res := o.HAResources()[sidOf(r.PathValue("id"))]
 			if res == nil {
-				return fmt.Errorf("no such resource '%s'", r.PathValue("id"))
+				return fmt.Errorf("update resources config failed: no such resource '%s'", sidOf(r.PathValue("id")))
 			}
 			merge(res.Settings, r)
+			o.LookAfter(sidOf(r.PathValue("id")))
 
 			return nil
 		})
 	})
 	a.handle("DELETE /cluster/ha/resources/{id}", "Sys.Console", func(r *request) (any, error) {
 		return nil, r.cluster.Edit(func(o site.Objects) error {
-			if o.HAResources()[r.PathValue("id")] == nil {
-				return fmt.Errorf("cannot delete service '%s', not HA managed!", r.PathValue("id")) // Proxmox VE's own words
+			sid := sidOf(r.PathValue("id"))
+			if o.HAResources()[sid] == nil {
+				return fmt.Errorf("cannot delete service '%s', not HA managed!", sid) // Proxmox VE's own words
 			}
-			delete(o.HAResources(), r.PathValue("id"))
+			delete(o.HAResources(), sid)
 
 			return nil
 		})
@@ -190,7 +192,7 @@ func (a *api) haResources() {
 }
 
 func resource(sid string, res *site.HAResource) object {
-	o := object{"sid": sid, "type": "vm", "state": "started", "digest": "da39a3ee5e6b4b0d3255bfef95601890afd80709"}
+	o := object{"sid": sid, "type": "vm", "state": "started", "digest": anyDigest}
 	for k, v := range res.Settings {
 		o[k] = v
 		if k == "max_relocate" || k == "max_restart" {
@@ -200,3 +202,15 @@ func resource(sid string, res *site.HAResource) object {
 
 	return o
 }
+
+// sidOf returns the whole id of a resource: the number of a VM is enough.
+func sidOf(s string) string {
+	if strings.Trim(s, "0123456789") == "" {
+		return "vm:" + s
+	}
+
+	return s
+}
+
+// anyDigest stands where nothing depends on a digest.
+const anyDigest = "da39a3ee5e6b4b0d3255bfef95601890afd80709"

@@ -13,10 +13,13 @@ import (
 
 func (a *api) mappings(kind string) {
 	base := "/cluster/mapping/" + kind
-	a.handle("GET "+base, "Mapping.Audit|Mapping.Modify|Mapping.Use", func(r *request) (any, error) {
+	a.handle("GET "+base, "", func(r *request) (any, error) {
 		all := []object{}
 		r.cluster.View(func(o site.Objects) {
 			for _, name := range slices.Sorted(maps.Keys(o.Mappings(kind))) {
+				if r.check(at("/mapping/"+kind+"/"+name, "Mapping.Audit", "Mapping.Modify", "Mapping.Use")) != nil {
+					continue // as if there were none
+				}
 				all = append(all, mapping(kind, name, o.Mappings(kind)[name]))
 			}
 		})
@@ -28,7 +31,7 @@ func (a *api) mappings(kind string) {
 
 		return nil, r.cluster.Edit(func(o site.Objects) error {
 			if o.Mappings(kind)[name] != nil {
-				return fmt.Errorf("%s ID '%s' already defined", kind, name)
+				return fmt.Errorf("create hardware mapping failed: %s ID '%s' already defined", kind, name)
 			}
 			if err := site.CheckMapping(kind, r.form["map"]); err != nil {
 				return err
@@ -64,6 +67,9 @@ func editMapping(r *request, kind string) error {
 		m := o.Mappings(kind)[r.PathValue("id")]
 		if m == nil {
 			return fmt.Errorf("%s ID '%s' does not exist", kind, r.PathValue("id"))
+		}
+		if !r.form.Has("map") {
+			return fmt.Errorf("update hardware mapping failed: missing value for required option 'map'")
 		}
 		if entries := r.form["map"]; len(entries) > 0 {
 			if err := site.CheckMapping(kind, entries); err != nil {

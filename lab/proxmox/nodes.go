@@ -50,9 +50,9 @@ func (a *api) nodes() {
 
 		return nil, err
 	})
-	a.handle("GET /nodes/{node}/query-url-metadata", "Sys.Modify", func(r *request) (any, error) {
-		if err := r.check(at("/", "Sys.Audit")); err != nil {
-			return nil, err
+	a.handle("GET /nodes/{node}/query-url-metadata", "", func(r *request) (any, error) {
+		if err := r.check(at("/", "Sys.Audit"), at("/", "Sys.Modify")); err != nil {
+			return nil, denied()
 		}
 		m, err := r.cluster.QueryURL(r.Context(), r.PathValue("node"), r.param("url"))
 		if err != nil {

@@ -43,7 +43,7 @@ func (a *api) pools() {
 		name := r.PathValue("pool")
 
 		return nil, r.cluster.Edit(func(o site.Objects) error {
-			if err := o.SetPool(name, split(r.param("vms")), split(r.param("storage")), r.flag("delete")); err != nil {
+			if err := o.SetPool(name, split(r.param("vms")), split(r.param("storage")), r.flag("delete"), r.flag("allow-move")); err != nil {
 				return fmt.Errorf("update pools failed: %w", err)
 			}
 			if r.form.Has("comment") {

@@ -91,6 +91,8 @@ func objectOf(r *http.Request) string {
 		return "/vms/" + r.PathValue("vmid")
 	case r.PathValue("storage") != "":
 		return "/storage/" + r.PathValue("storage")
+	case r.PathValue("node") != "":
+		return "/nodes/" + r.PathValue("node")
 	case r.PathValue("pool") != "":
 		return "/pool/" + r.PathValue("pool")
 	case strings.Contains(r.URL.Path, "/cluster/mapping/"):
@@ -100,4 +102,9 @@ func objectOf(r *http.Request) string {
 	}
 
 	return "/"
+}
+
+// denied returns the refusal of a call that asks for more than one privilege at one place.
+func denied() error {
+	return &pve.Error{Status: http.StatusForbidden, Message: "Permission check failed"}
 }

@@ -5,11 +5,14 @@ package proxmox
 
 import (
 	"maps"
+	"net/http"
 	"slices"
 	"strconv"
 	"time"
 
 	"github.com/talos-proxmox/talos-proxmox/lab/site"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/pve"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/pve/schema"
 )
 
 const vmPath = "/nodes/{node}/qemu/{vmid}"
@@ -47,8 +50,11 @@ func (a *api) qemu() {
 		path := "/vms/" + strconv.Itoa(id)
 		if p := r.param("pool"); p == "" || r.check(at("/pool/"+p, "VM.Allocate")) != nil {
 			if err := r.check(at(path, "VM.Allocate")); err != nil {
-				return nil, err
+				return nil, denied()
 			}
+		}
+		if err := site.CheckRoot(r.params(), r.user); err != nil {
+			return nil, err
 		}
 		if err := r.check(settingNeeds(path, r.params(), true)...); err != nil {
 			return nil, err
@@ -60,8 +66,12 @@ func (a *api) qemu() {
 	a.vm("GET "+vmPath+"/pending", "VM.Audit", pending)
 	for _, method := range []string{"PUT ", "POST "} {
 		a.vm(method+vmPath+"/config", "", func(r *request, node string, id int) (any, error) {
-			if err := r.check(settingNeeds("/vms/"+strconv.Itoa(id), r.params(), false)...); err != nil {
+			if err := mayChange(r, id); err != nil {
 				return nil, err
+			}
+
+			if method == "POST " {
+				return upid(r.cluster.UpdateTask(node, id, r.params(), r.user))
 			}
 
 			return nil, r.cluster.Update(node, id, r.params(), r.user)
@@ -71,6 +81,14 @@ func (a *api) qemu() {
 		return upid(r.cluster.Resize(node, id, r.param("disk"), r.param("size"), r.user))
 	})
 	a.vm("POST "+vmPath+"/move_disk", "VM.Config.Disk", func(r *request, node string, id int) (any, error) {
+		if r.param("storage") == "" && r.param("target-vmid") == "" {
+			text := "both 'storage' and 'target-vmid' missing, either needs to be set"
+
+			return nil, &pve.Error{
+				Status: http.StatusBadRequest, Message: "Parameter verification failed.",
+				Fields: map[string]string{"storage": text, "target-vmid": text},
+			}
+		}
 		if err := r.check(at("/storage/"+r.param("storage"), "Datastore.AllocateSpace")); err != nil {
 			return nil, err
 		}
@@ -93,7 +111,7 @@ func (a *api) qemu() {
 		return upid(r.cluster.Clone(node, id, newID, r.params(), r.user))
 	})
 	a.vm("POST "+vmPath+"/template", "VM.Allocate", func(r *request, node string, id int) (any, error) {
-		return nil, r.cluster.Update(node, id, map[string]string{"template": "1"}, r.user)
+		return upid(r.cluster.Template(node, id, r.user))
 	})
 	remove := func(r *request, node string, id int) (any, error) {
 		return upid(r.cluster.Delete(node, id, r.flag("purge"), r.user))
@@ -102,11 +120,11 @@ func (a *api) qemu() {
 	a.vm("DELETE "+vmPath+"/{$}", "VM.Allocate", remove)
 	a.power()
 	a.vm("GET "+vmPath+"/agent/network-get-interfaces", "", func(r *request, node string, id int) (any, error) {
-		privilege := "VM.Monitor"
+		privileges := []string{"VM.Monitor"}
 		if r.cluster.PVE() >= 9 { // which has no VM.Monitor
-			privilege = "VM.GuestAgent.Audit"
+			privileges = []string{"VM.GuestAgent.Audit", "VM.GuestAgent.Unrestricted"}
 		}
-		if err := r.check(at("/vms/"+strconv.Itoa(id), privilege)); err != nil {
+		if err := r.check(at("/vms/"+strconv.Itoa(id), privileges...)); err != nil {
 			return nil, err
 		}
 
@@ -152,14 +170,22 @@ func config(r *request, node string, id int) (any, error) {
 		return nil, err
 	}
 
+	if r.param("snapshot") != "" {
+		return nil, pve.Errorf("snapshot '%s' does not exist", r.param("snapshot"))
+	}
 	from := v.Wanted
 	if r.flag("current") {
 		from = v.Config
 	}
+	d, err := schema.Load(r.cluster.PVE())
+	if err != nil {
+		return nil, err
+	}
+	numbers := d.Numbers()
 	o := object{"digest": v.Digest}
 	for k, s := range from {
 		o[k] = s
-		if n, err := strconv.Atoi(s); err == nil && slices.Contains(integers(), k) {
+		if n, err := strconv.Atoi(s); err == nil && slices.Contains(numbers, k) {
 			o[k] = n
 		}
 	}
@@ -168,13 +194,6 @@ func config(r *request, node string, id int) (any, error) {
 	}
 
 	return o, nil
-}
-
-func integers() []string {
-	return []string{
-		"acpi", "autostart", "balloon", "ciupgrade", "cores", "cpuunits", "freeze", "keephugepages", "kvm", "localtime",
-		"numa", "onboot", "protection", "reboot", "shares", "sockets", "tablet", "tdf", "template", "vcpus",
-	}
 }
 
 func pending(r *request, node string, id int) (any, error) {

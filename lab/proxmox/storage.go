@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/talos-proxmox/talos-proxmox/lab/site"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/pve"
 )
 
 func (a *api) storage() {
@@ -41,7 +42,7 @@ func (a *api) storage() {
 			}
 		}
 
-		return nil, fmt.Errorf("storage '%s' does not exist", r.PathValue("storage"))
+		return nil, noStorage(r)
 	})
 
 	const content = "/nodes/{node}/storage/{storage}/content"
@@ -61,7 +62,7 @@ func (a *api) storage() {
 
 		return all, nil
 	})
-	a.handle("GET "+content+"/{volume}", "Datastore.Audit|Datastore.AllocateSpace", func(r *request) (any, error) {
+	a.handle("GET "+content+"/{volume...}", "Datastore.Audit|Datastore.AllocateSpace", func(r *request) (any, error) {
 		v, err := r.cluster.Volume(r.PathValue("node"), r.PathValue("storage"), r.PathValue("volume"))
 		if err != nil {
 			return nil, err
@@ -69,7 +70,7 @@ func (a *api) storage() {
 
 		return object{"path": v.Path, "format": v.Format, "size": v.Size, "used": v.Size}, nil
 	})
-	a.handle("DELETE "+content+"/{volume}", "Datastore.Allocate", func(r *request) (any, error) {
+	a.handle("DELETE "+content+"/{volume...}", "Datastore.Allocate", func(r *request) (any, error) {
 		return upid(r.cluster.DeleteVolume(r.PathValue("node"), r.PathValue("storage"), r.PathValue("volume"), r.user))
 	})
 	a.handle("POST /nodes/{node}/storage/{storage}/download-url", "Datastore.AllocateTemplate", func(r *request) (any, error) {
@@ -156,4 +157,15 @@ func upload(r *request) (any, error) {
 	}
 
 	return upid(r.cluster.Upload(r.PathValue("node"), r.PathValue("storage"), r.FormValue("content"), header.Filename, data, r.user))
+}
+
+// noStorage returns the refusal of a storage that the host has not.
+func noStorage(r *request) error {
+	for _, s := range r.cluster.StorageConfigs() {
+		if s.ID == r.PathValue("storage") {
+			return fmt.Errorf("storage '%s' is not available on node '%s'", s.ID, r.PathValue("node"))
+		}
+	}
+
+	return pve.Invalid("storage", "No such storage.")
 }

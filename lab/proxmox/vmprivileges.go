@@ -7,7 +7,11 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/talos-proxmox/talos-proxmox/lab/site"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/pve"
 )
 
 // What the settings of a VM need, as PVE/API2/Qemu.pm has it. Drives and devices of the host are looked at by their
@@ -48,7 +52,7 @@ func settingNeeds(path string, params map[string]string, create bool) []need {
 	for _, key := range slices.Sorted(maps.Keys(params)) {
 		value := params[key]
 		switch {
-		case slices.Contains([]string{"vmid", "node", "delete", "digest", "pool", "force", "skiplock", "start", "unique"}, key):
+		case slices.Contains([]string{"vmid", "node", "delete", "revert", "digest", "pool", "force", "skiplock", "start", "unique", "background_delay"}, key):
 		case driveKey.MatchString(key):
 			needs = append(needs, driveNeeds(path, value, create)...)
 		default:
@@ -71,26 +75,27 @@ func settingNeeds(path string, params map[string]string, create bool) []need {
 // is being made is a matter of the storages alone.
 func driveNeeds(path, value string, create bool) []need {
 	var needs []need
-	cd := option(value, "media") == "cdrom"
-	switch {
-	case create:
-	case cd:
-		needs = append(needs, at(path, "VM.Config.CDROM"))
-	default:
-		needs = append(needs, at(path, "VM.Config.Disk"))
-	}
-
 	file := option(value, "file")
 	if file == "" {
 		file, _, _ = strings.Cut(value, ",")
 	}
 	storage, volume, ok := strings.Cut(file, ":")
+	cd := option(value, "media") == "cdrom"
 	switch {
 	case !ok: // none, or the host's own drive
 	case cd && volume != "cloudinit":
 		needs = append(needs, at("/storage/"+storage, "Datastore.AllocateSpace", "Datastore.Audit"))
 	case volume == "cloudinit" || strings.Trim(volume, "0123456789.") == "":
 		needs = append(needs, at("/storage/"+storage, "Datastore.AllocateSpace"))
+	}
+	switch {
+	case create:
+	case volume == "cloudinit":
+		needs = append(needs, at(path, "VM.Config.Cloudinit"), at(path, "VM.Config.CDROM"))
+	case cd:
+		needs = append(needs, at(path, "VM.Config.CDROM"))
+	default:
+		needs = append(needs, at(path, "VM.Config.Disk"))
 	}
 
 	return needs
@@ -100,7 +105,7 @@ func driveNeeds(path, value string, create bool) []need {
 func hostNeeds(key, value string) []need {
 	switch {
 	case netKey.MatchString(key):
-		zone := "/sdn/zones/localnet/" + option(value, "bridge")
+		zone := "/sdn/zones/localnetwork/" + option(value, "bridge")
 		if tag := option(value, "tag"); tag != "" {
 			zone += "/" + tag
 		}
@@ -126,4 +131,34 @@ func option(value, name string) string {
 	}
 
 	return ""
+}
+
+// mayChange refuses changes of a VM that the caller may not make: some setting has to be the caller's to change, then
+// each that is given.
+func mayChange(r *request, id int) error {
+	path := "/vms/" + strconv.Itoa(id)
+	if err := r.check(at(path, "VM.Config.Disk", "VM.Config.CDROM", "VM.Config.CPU", "VM.Config.Memory", "VM.Config.Network",
+		"VM.Config.HWType", "VM.Config.Options", "VM.Config.Cloudinit")); err != nil {
+		return err
+	}
+	if r.flag("skiplock") && r.user != rootUser {
+		return pve.Invalid("skiplock", "Only root may use this option.")
+	}
+	if err := site.CheckRoot(r.params(), r.user); err != nil {
+		return err
+	}
+	if err := r.check(settingNeeds(path, r.params(), false)...); err != nil {
+		return err
+	}
+	v, err := r.cluster.VM(r.PathValue("node"), id)
+	if err != nil {
+		return err
+	}
+	for _, key := range split(r.param("delete")) { // a network is somebody's until the device has gone
+		if err := r.check(hostNeeds(key, v.Wanted[key])...); netKey.MatchString(key) && err != nil {
+			return err
+		}
+	}
+
+	return nil
 }

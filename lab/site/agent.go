@@ -26,10 +26,10 @@ func (c *Cluster) AgentInterfaces(host string, id int) ([]guest.Interface, error
 	c.s.mu.Unlock()
 
 	switch {
-	case p == nil:
-		return nil, pve.Errorf("VM %d is not running", id)
 	case !enabled:
 		return nil, pve.Errorf("No QEMU guest agent configured")
+	case p == nil:
+		return nil, pve.Errorf("VM %d is not running", id)
 	case report == nil:
 		return nil, pve.Errorf("QEMU guest agent is not running")
 	}

@@ -37,7 +37,7 @@ func defaultBoot(config map[string]string) []string {
 	for _, k := range driveOrder(config) {
 		isCD := pve.ParseProperties("file", config[k]).Get("media") == "cdrom"
 		switch {
-		case isCD && cd == "" && !strings.Contains(config[k], "-cloudinit"):
+		case isCD && cd == "":
 			cd = k
 		case !isCD && disk == "":
 			disk = k

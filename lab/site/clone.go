@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"os"
 	"strconv"
 	"strings"
@@ -23,6 +25,9 @@ func (c *Cluster) Clone(host string, id, newID int, params map[string]string, us
 	}
 	c.s.mu.Lock()
 	src, err := c.find(host, id)
+	if err == nil {
+		err = src.unlocked()
+	}
 	c.s.mu.Unlock()
 	if err != nil {
 		return "", err
@@ -30,6 +35,10 @@ func (c *Cluster) Clone(host string, id, newID int, params map[string]string, us
 	target := params["target"]
 	if target == "" {
 		target = src.Host
+	}
+
+	if err := c.cloneable(src, newID, target); err != nil {
+		return "", err
 	}
 
 	v := &vm{ID: newID, Config: map[string]string{}, Lock: "clone"}
@@ -66,7 +75,7 @@ func (c *Cluster) copyVM(src, v *vm, params map[string]string) error {
 			continue
 		case pve.DriveKey.MatchString(k):
 			var err error
-			if value, err = c.copyDrive(src, v, value, params["storage"]); err != nil {
+			if value, err = c.copyDrive(src, v, value, params["storage"], params["format"]); err != nil {
 				return err
 			}
 		case pve.NetKey.MatchString(k):
@@ -93,7 +102,7 @@ func (c *Cluster) copyVM(src, v *vm, params map[string]string) error {
 	return nil
 }
 
-func (c *Cluster) copyDrive(src, v *vm, value, storage string) (string, error) {
+func (c *Cluster) copyDrive(src, v *vm, value, storage, format string) (string, error) {
 	p := pve.ParseProperties("file", value)
 	vol, err := c.volume(src.Host, p.Get("file"))
 	if err != nil || vol.VMID == 0 {
@@ -108,7 +117,10 @@ func (c *Cluster) copyDrive(src, v *vm, value, storage string) (string, error) {
 	}
 
 	dup := *vol
-	dup.VMID, dup.Name = v.ID, c.diskName(d, v, vol.Format)
+	if d.fileBased() && format != "" {
+		dup.Format = format
+	}
+	dup.VMID, dup.Name = v.ID, c.diskName(d, v, dup.Format)
 	if strings.Contains(vol.Name, "-cloudinit") {
 		dup.Name = strings.ReplaceAll(vol.Name, strconv.Itoa(src.ID), strconv.Itoa(v.ID))
 	}
@@ -121,4 +133,75 @@ func (c *Cluster) copyDrive(src, v *vm, value, storage string) (string, error) {
 	p.Set("file", made.id())
 
 	return p.String(), nil
+}
+
+// cloneable refuses an id that is taken, and a copy on another host of what lies on this one alone.
+func (c *Cluster) cloneable(src *vm, id int, target string) error {
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+
+	if _, taken := c.c.VMs[id]; taken {
+		return pve.Errorf("unable to create VM %d: config file already exists", id)
+	}
+	for key, value := range src.Config {
+		if !pve.DriveKey.MatchString(key) || strings.EqualFold(target, src.Host) {
+			continue
+		}
+		if vol, err := c.volume(src.Host, pve.ParseProperties("file", value).Get("file")); err == nil && vol.Host != "" {
+			return pve.Errorf("can't clone VM to node '%s' (VM uses local storage)", target)
+		}
+	}
+
+	return nil
+}
+
+// Template makes a template of a VM and returns the task's UPID.
+func (c *Cluster) Template(host string, id int, user string) (string, error) {
+	c.s.mu.Lock()
+	v, err := c.find(host, id)
+	if err == nil {
+		err = v.unlocked()
+	}
+	if err == nil && c.s.running[vmKey{c.c.Name, id}] != nil {
+		err = pve.Errorf("you can't convert a VM to template if VM is running")
+	}
+	c.s.mu.Unlock()
+	if err != nil {
+		return "", err
+	}
+
+	return c.s.spawn(v.Host, "qmtemplate", strconv.Itoa(id), user, func(context.Context, sayf) error {
+		defer c.lockVM(id)()
+		c.s.mu.Lock()
+		defer c.s.mu.Unlock()
+
+		for key, value := range v.Config {
+			vol, err := c.volume(v.Host, pve.ParseProperties("file", value).Get("file"))
+			if !pve.DriveKey.MatchString(key) || err != nil || vol.VMID != id || strings.Contains(vol.Name, "-cloudinit") {
+				continue
+			}
+			if err := c.rename(vol, strings.Replace(vol.Name, "vm-", "base-", 1)); err != nil {
+				return err
+			}
+			p := pve.ParseProperties("file", value)
+			p.Set("file", vol.id())
+			v.Config[key] = p.String()
+		}
+		v.Config["template"] = "1"
+
+		return c.s.save()
+	}), nil
+}
+
+// rename gives a volume another name, with what is on it.
+func (c *Cluster) rename(vol *volume, name string) error {
+	old := c.file(vol)
+	maps.DeleteFunc(c.c.Volumes, func(_ string, have *volume) bool { return have == vol })
+	vol.Name = name
+	c.c.Volumes[vol.Storage+"|"+vol.Host+"|"+name] = vol
+	if err := os.Rename(old, c.file(vol)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("renaming volume %s: %w", vol.id(), err)
+	}
+
+	return nil
 }

@@ -76,6 +76,9 @@ func (o Objects) HAGroups() map[string]*HAGroup { return o.c.c.HAGroups }
 // HAResources returns the HA resources by id.
 func (o Objects) HAResources() map[string]*HAResource { return o.c.c.HAResources }
 
+// HARules returns the HA rules by name.
+func (o Objects) HARules() map[string]map[string]string { return o.c.c.HARules }
+
 // Mappings returns the mappings of a kind, [KindPCI] or [KindUSB], by name.
 func (o Objects) Mappings(kind string) map[string]*Mapping {
 	if kind == KindUSB {
@@ -96,7 +99,7 @@ func (o Objects) VM(id int) (VM, bool) {
 }
 
 // SetPool adds VMs and storages to a pool, or takes them out of it.
-func (o Objects) SetPool(name string, vms, storages []string, remove bool) error {
+func (o Objects) SetPool(name string, vms, storages []string, remove, move bool) error {
 	p, ok := o.c.c.Pools[name]
 	if !ok {
 		return pve.Errorf("pool '%s' does not exist", name)
@@ -105,7 +108,7 @@ func (o Objects) SetPool(name string, vms, storages []string, remove bool) error
 	for _, s := range vms {
 		id, err := strconv.Atoi(s)
 		if err != nil || o.c.c.VMs[id] == nil {
-			return pve.Errorf("VM %s does not exist", s)
+			continue // as a host does
 		}
 		switch have := slices.Contains(p.VMs, id); {
 		case remove && !have:
@@ -116,7 +119,9 @@ func (o Objects) SetPool(name string, vms, storages []string, remove bool) error
 			return pve.Errorf("VM %d is already a pool member", id)
 		default:
 			for other, q := range o.c.c.Pools {
-				if slices.Contains(q.VMs, id) {
+				if slices.Contains(q.VMs, id) && move {
+					q.VMs = slices.DeleteFunc(q.VMs, func(v int) bool { return v == id })
+				} else if slices.Contains(q.VMs, id) {
 					return pve.Errorf("VM %d belongs already to pool '%s' and 'allow-move' is not set", id, other)
 				}
 			}
@@ -141,7 +146,7 @@ func (o Objects) CheckHA(sid string) error {
 		return pve.Invalid("sid", "invalid format - value does not look like a valid HA resource ID")
 	}
 	if o.c.c.VMs[n] == nil {
-		return pve.Errorf("cannot add resource '%s': VM %d does not exist", sid, n)
+		return pve.Errorf("resource '%s' does not exist in cluster", sid)
 	}
 
 	return nil

@@ -18,6 +18,7 @@ import (
 
 	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
 	"github.com/talos-proxmox/talos-proxmox/lab/site/pve"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/pve/schema"
 )
 
 // Times that a host takes, in the site's time.
@@ -35,14 +36,24 @@ func (c *Cluster) Create(host string, id int, params map[string]string, user str
 		delete(params, k)
 	}
 
+	d, err := schema.Load(c.PVE())
+	if err != nil {
+		return "", err
+	}
 	if id < 100 || id > 999999999 {
 		return "", pve.Invalid("vmid", "invalid format - value does not look like a valid VM ID")
 	}
-	if err := pve.CheckConfig(params); err != nil {
+	if err := d.Settings(params); err != nil {
 		return "", err
 	}
 	if err := checkRoot(params, user); err != nil {
 		return "", err
+	}
+	if err := tidy(d, params); err != nil {
+		return "", err
+	}
+	if tags, ok := params["tags"]; ok && c.PVE() > 8 { // the version before keeps them as they are given
+		params["tags"] = uniqueTags(tags)
 	}
 
 	v := &vm{ID: id, Config: map[string]string{}, Lock: "create"}
@@ -107,7 +118,7 @@ func (c *Cluster) checkDrives(host string, params map[string]string) error {
 		}
 		wantsImages := newDisk.MatchString(file) || strings.HasSuffix(file, ":cloudinit")
 		if wantsImages {
-			if _, err := c.imageStorage(host, storage); err != nil {
+			if _, err := c.imageStorage(host, storage); err != nil && !strings.HasSuffix(file, ":cloudinit") {
 				return err
 			}
 		} else if _, _, err := c.storage(host, storage); err != nil {
@@ -147,7 +158,7 @@ func (c *Cluster) build(ctx context.Context, v *vm, params map[string]string, us
 
 	v.Lock = ""
 	if _, ok := v.Config["boot"]; !ok {
-		v.Config["boot"] = "order=" + strings.Join(defaultBoot(v.Config), ";")
+		v.Config["boot"] = printBoot(defaultBoot(v.Config))
 	}
 	if p := pve.ParseProperties("", v.Config["smbios1"]); p.Get("uuid") == "" {
 		p.Set("uuid", uuid.NewString())
@@ -193,6 +204,9 @@ func (c *Cluster) drop(v *vm) {
 	}
 }
 
+// CheckRoot refuses settings that only root@pam itself may give.
+func CheckRoot(params map[string]string, user string) error { return checkRoot(params, user) }
+
 // checkRoot refuses options that only root@pam itself may set; tokens may not, not even root's.
 func checkRoot(params map[string]string, user string) error {
 	if user == "root@pam" {
@@ -203,7 +217,8 @@ func checkRoot(params map[string]string, user string) error {
 		v := params[k]
 		switch {
 		case slices.Contains([]string{
-			"affinity", "arch", "args", "hookscript", "hugepages", "ivshmem", "keephugepages", "lock", "vmstate",
+			"affinity", "amd-sev", "arch", "args", "hookscript", "hugepages", "intel-tdx", "ivshmem", "keephugepages", "lock", "vmgenid",
+			"vmstate",
 		}, k):
 			return pve.Errorf("only root can set '%s' config", k)
 		case strings.HasPrefix(k, "hostpci"):
@@ -215,7 +230,7 @@ func checkRoot(params map[string]string, user string) error {
 				return pve.Errorf("only root can set '%s' config for real devices", k)
 			}
 		case strings.HasPrefix(k, "serial") && v != "socket":
-			return pve.Errorf("only root can set '%s' config for real devices", k)
+			return pve.Errorf("only root can modify '%s' config for real devices", k)
 		}
 	}
 
@@ -254,6 +269,9 @@ func (c *Cluster) Delete(host string, id int, purge bool, user string) (string, 
 		if err := c.deletable(v, purge); err != nil {
 			return err
 		}
+		if err := v.unlocked(); err != nil && v.Lock != lockSuspended {
+			return err
+		}
 		for _, vol := range c.volumesOf(id) {
 			if err := c.free(vol); err != nil {
 				return err
@@ -282,8 +300,6 @@ func (c *Cluster) deletable(v *vm, purge bool) error {
 	switch {
 	case c.c.VMs[v.ID] != v:
 		return pve.Errorf("Configuration file 'nodes/%s/qemu-server/%d.conf' does not exist", v.Host, v.ID)
-	case v.Lock != "":
-		return pve.Errorf("VM is locked (%s)", v.Lock)
 	case pve.IsTrue(v.Config["protection"]):
 		return pve.Errorf("can't remove VM %d - protection mode enabled", v.ID)
 	case c.s.running[vmKey{c.c.Name, v.ID}] != nil:

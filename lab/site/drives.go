@@ -32,12 +32,17 @@ func (c *Cluster) attach(v *vm, key, value, user string, made *[]*volume) (strin
 	switch {
 	case file == "none" || file == "cdrom":
 		p.Del("size")
+		p.Set("media", "cdrom")
 
 		return p.String(), nil
 	case strings.HasSuffix(file, ":cloudinit"):
 		return c.attachCloudInit(v, p, strings.TrimSuffix(file, ":cloudinit"), made)
-	case newDisk.MatchString(file):
+	case newDisk.MatchString(file) && !strings.HasPrefix(key, "unused"):
 		return c.attachNew(v, key, p, user, made)
+	case p.Get("import-from") != "":
+		return "", pve.Invalid(key, "'import-from' requires special syntax - use <storage ID>:0,import-from=<source>")
+	case strings.HasPrefix(file, "/"):
+		return "", pve.Errorf("volume %s does not exist", file)
 	}
 
 	vol, err := c.volume(v.Host, file)
@@ -46,7 +51,7 @@ func (c *Cluster) attach(v *vm, key, value, user string, made *[]*volume) (strin
 	}
 	isCD := p.Get("media") == "cdrom"
 	if vol.Content == "iso" && !isCD {
-		return "", fmt.Errorf("%s: volume '%s' has content type 'iso' and can only be used as a CD-ROM", key, file)
+		return "", pve.Invalid(key, "explicit 'media=cdrom' is required for iso images")
 	}
 	// A volume of another VM may be used: it stays that VM's, and is neither moved nor removed with this one.
 	p.Del("format")
@@ -56,7 +61,7 @@ func (c *Cluster) attach(v *vm, key, value, user string, made *[]*volume) (strin
 }
 
 func (c *Cluster) attachCloudInit(v *vm, p pve.Properties, storage string, made *[]*volume) (string, error) {
-	d, err := c.imageStorage(v.Host, storage)
+	_, d, err := c.storage(v.Host, storage)
 	if err != nil {
 		return "", err
 	}
@@ -74,7 +79,7 @@ func (c *Cluster) attachCloudInit(v *vm, p pve.Properties, storage string, made 
 
 	p.Set("file", vol.id())
 	p.Set("media", "cdrom")
-	p.Set("size", pve.FormatSize(vol.Size))
+	p.Del("size")
 	p.Del("format")
 
 	return p.String(), nil
@@ -108,7 +113,10 @@ func (c *Cluster) attachNew(v *vm, key string, p pve.Properties, user string, ma
 	vol := volume{Name: c.diskName(d, v, format), Content: "images", Format: format, Size: size, VMID: v.ID}
 	var data []byte
 	if from := p.Get("import-from"); from != "" {
-		if err = c.importSource(v.Host, from, user, &vol); err != nil {
+		if gibs != 0 {
+			return "", pve.Invalid(key, "'import-from' requires special syntax - use <storage ID>:0,import-from=<source>")
+		}
+		if err = c.importSource(v.Host, key, from, user, &vol); err != nil {
 			return "", err
 		}
 	}
@@ -118,10 +126,6 @@ func (c *Cluster) attachNew(v *vm, key string, p pve.Properties, user string, ma
 	if c.s.full(v.Host, d) {
 		return "", noSpace(d, vol.Name)
 	}
-	if vol.Size > d.SizeBytes {
-		return "", fmt.Errorf("lvcreate 'pve/%s' error: insufficient free space in storage '%s'", vol.Name, d.ID)
-	}
-
 	kept := c.add(d, v.Host, vol)
 	*made = append(*made, kept)
 	if data != nil {
@@ -140,7 +144,7 @@ func (c *Cluster) attachNew(v *vm, key string, p pve.Properties, user string, ma
 
 // importSource reads the image that a disk is made from. A path on the host, which is what stands for
 // `qm importdisk` over SSH, is for root alone.
-func (c *Cluster) importSource(host, from, user string, vol *volume) error {
+func (c *Cluster) importSource(host, key, from, user string, vol *volume) error {
 	src, err := c.volume(host, from)
 	if strings.HasPrefix(from, "/") {
 		if user != "root@pam" {
@@ -150,6 +154,9 @@ func (c *Cluster) importSource(host, from, user string, vol *volume) error {
 	}
 	if err != nil {
 		return err
+	}
+	if src.Content == "iso" && !strings.HasPrefix(from, "/") {
+		return pve.Invalid(key, "%s has wrong type 'iso' - needs to be 'images' or 'import'", from)
 	}
 
 	data, err := c.read(src)
@@ -173,7 +180,7 @@ func (c *Cluster) byPath(host, file string) (*volume, error) {
 		}
 	}
 
-	return nil, pve.Errorf("file '%s' does not exist", file)
+	return nil, pve.Errorf("can't find file '%s'", file)
 }
 
 // imageStorage returns a storage of the host that takes disks.
@@ -208,7 +215,7 @@ func (c *Cluster) detach(v *vm, key string) error {
 	delete(v.Config, key)
 
 	vol, err := c.volume(v.Host, p.Get("file"))
-	if err != nil || vol.VMID != v.ID {
+	if err != nil || vol.VMID != v.ID || uses(v, vol.id()) {
 		return nil //nolint:nilerr // nothing of this VM's is left behind
 	}
 	if strings.HasPrefix(key, "unused") || strings.Contains(vol.Name, "-cloudinit") {

@@ -100,6 +100,7 @@ func (c *Cluster) powerOff(host string) {
 		p.cancel()
 		<-p.done
 	}
+	c.fence(host)
 }
 
 // powerOnAll starts what a host starts when it boots.

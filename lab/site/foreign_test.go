@@ -30,8 +30,9 @@ func TestAVMUsesAnothersDisk(t *testing.T) {
 	require.Len(t, l.guests.booted()[0].Disks, 2)
 	require.NoError(t, l.guests.booted()[0].Disks[1].Store([]byte("kept")))
 	upid, err := l.Migrate("alpha", 800, "charlie", "", true, true, root)
-	l.fails("Problem found while scanning volumes - can't migrate local disk 'local-lvm:vm-900-disk-0': "+
-		"owned by other VM (owner = VM 900)", upid, err)
+	l.fails("migration aborted", upid, err)
+	l.said("ERROR: Problem found while scanning volumes - can't migrate local disk 'local-lvm:vm-900-disk-0': "+
+		"owned by other VM (owner = VM 900)", upid)
 
 	l.done(l.Stop("alpha", 800, root))
 	l.done(l.Delete("alpha", 800, true, root))

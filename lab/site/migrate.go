@@ -5,6 +5,7 @@ package site
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -21,7 +22,15 @@ func (c *Cluster) Migrate(host string, id int, target, targetStorage string, onl
 	v, err := c.find(host, id)
 	var to HostDef
 	if err == nil {
-		to, err = c.host(target)
+		if to, err = c.host(target); err != nil {
+			err = pve.Errorf("no such cluster node '%s'", target)
+		}
+	}
+	if err == nil {
+		err = v.unlocked()
+	}
+	if err == nil && targetStorage != "" {
+		_, _, err = c.storage(to.Name, targetStorage)
 	}
 	running := c.s.running[vmKey{c.c.Name, id}] != nil
 	c.s.mu.Unlock()
@@ -31,8 +40,41 @@ func (c *Cluster) Migrate(host string, id int, target, targetStorage string, onl
 	case to.Name == v.Host:
 		return "", pve.Invalid("target", "target is local node.")
 	case running && !online:
-		return "", pve.Invalid("online", "can't migrate running VM without --online")
+		return "", pve.Errorf("can't migrate running VM without --online")
 	}
+
+	if upid, managed := c.askHAToMove(v.Host, id, to.Name, user); managed {
+		return upid, nil
+	}
+
+	return c.migrateTask(v, to, targetStorage, local, user), nil
+}
+
+// askHAToMove asks the HA manager to move a VM, which it does without local disks.
+func (c *Cluster) askHAToMove(host string, id int, target, user string) (upid string, managed bool) {
+	c.s.mu.Lock()
+	v := c.c.VMs[id]
+	managed = c.haResource(id) != nil
+	c.s.mu.Unlock()
+	if !managed {
+		return "", false
+	}
+
+	return c.s.spawn(host, "hamigrate", strconv.Itoa(id), user, func(_ context.Context, say sayf) error {
+		say("Requesting HA migration for VM %d to node %s", id, target)
+		c.s.work.Go(func() {
+			to, err := c.hostNamed(target)
+			if err == nil && c.s.opts.Clock.Sleep(c.s.ctx, haRound) == nil {
+				c.migrateTask(v, to, "", false, rootUser)
+			}
+		})
+
+		return nil
+	}), true
+}
+
+func (c *Cluster) migrateTask(v *vm, to HostDef, targetStorage string, local bool, user string) string {
+	id := v.ID
 
 	return c.s.spawn(v.Host, "qmigrate", strconv.Itoa(id), user, func(ctx context.Context, say sayf) error {
 		defer c.lockVM(id)()
@@ -44,11 +86,13 @@ func (c *Cluster) Migrate(host string, id int, target, targetStorage string, onl
 
 		say("starting migration of VM %d to node '%s'", id, to.Name)
 		if err := c.migrate(v, to, targetStorage, local); err != nil {
-			return fmt.Errorf("Problem found while scanning volumes - %w", err) // Proxmox VE's own words
+			say("ERROR: Problem found while scanning volumes - %v", err)
+
+			return errors.New("migration aborted")
 		}
 
 		return c.s.save()
-	}), nil
+	})
 }
 
 func (c *Cluster) migrate(v *vm, to HostDef, targetStorage string, local bool) error {

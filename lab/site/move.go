@@ -51,6 +51,9 @@ func (c *Cluster) MoveDisk(host string, id int, disk, storage, format string, dr
 }
 
 func (c *Cluster) movable(v *vm, disk, storage, format string) (*volume, error) {
+	if err := v.unlocked(); err != nil {
+		return nil, err
+	}
 	stored, ok := v.Config[disk]
 	if !ok {
 		return nil, pve.Errorf("disk '%s' does not exist", disk)

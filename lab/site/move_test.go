@@ -34,7 +34,8 @@ func TestMigrationNeedsSharedImages(t *testing.T) {
 	l.done(l.Create("alpha", 800, talos("net0", "model=virtio,bridge=vmbr0"), root))
 
 	upid, err := l.Migrate("alpha", 800, "charlie", "", false, true, root)
-	l.fails("Problem found while scanning volumes - can't migrate local disk 'local:iso/talos.iso': local cdrom image", upid, err)
+	l.fails("migration aborted", upid, err)
+	l.said("ERROR: Problem found while scanning volumes - can't migrate local disk 'local:iso/talos.iso': local cdrom image", upid)
 
 	require.NoError(t, l.Update("alpha", 800, map[string]string{"ide0": "file=nas:iso/talos.iso,media=cdrom"}, root))
 	l.done(l.Start("alpha", 800, root))
@@ -62,6 +63,9 @@ func TestMovedAndClonedDisksKeepWhatIsOnThem(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "nas:800/vm-800-disk-0.raw,iothread=1,size=10G", v.Config["scsi0"])
 
+	_, err = l.Clone("alpha", 800, 900, map[string]string{"target": "charlie"}, root)
+	require.EqualError(t, err, "can't clone VM to node 'charlie' (VM uses local storage)")
+	require.NoError(t, l.Update("alpha", 800, map[string]string{"ide0": "none,media=cdrom", "ide2": "none,media=cdrom"}, root))
 	l.done(l.Clone("alpha", 800, 900, map[string]string{"name": "copy", "target": "charlie"}, root))
 	c, err := l.VM("charlie", 900)
 	require.NoError(t, err)

@@ -23,8 +23,8 @@ func TestANewVMBootsItsCDAndThenItsDisk(t *testing.T) {
 	v, err := l.VM(host, 800)
 	require.NoError(t, err)
 	assert.Equal(t, "local-lvm:vm-800-disk-0,iothread=1,size=10G", v.Config["scsi0"])
-	assert.Equal(t, "local-lvm:vm-800-cloudinit,media=cdrom,size=4M", v.Config["ide2"])
-	assert.Equal(t, "virtio=BC:24:11:00:00:01,bridge=vmbr200", v.Config["net0"])
+	assert.Equal(t, "local-lvm:vm-800-cloudinit,media=cdrom", v.Config["ide2"])
+	assert.Equal(t, "virtio=bc:24:11:00:00:01,bridge=vmbr200", v.Config["net0"])
 
 	l.done(l.Start(host, 800, root))
 	l.eventually("the guest boots", func() bool { return len(l.guests.booted()) == 1 })
@@ -33,7 +33,7 @@ func TestANewVMBootsItsCDAndThenItsDisk(t *testing.T) {
 	assert.Equal(t, "v1.12.4", m.CD.Talos)
 	assert.Equal(t, "10.200.5.1/16", m.CloudInit.IPConfigs[0].IPv4.String())
 	assert.Equal(t, "ctrl-00", m.CloudInit.Hostname)
-	assert.Equal(t, guest.NIC{MAC: "BC:24:11:00:00:01", Bridge: "vmbr200", Model: "virtio"}, m.NICs[0])
+	assert.Equal(t, guest.NIC{MAC: "bc:24:11:00:00:01", Bridge: "vmbr200", Model: "virtio"}, m.NICs[0])
 	assert.Equal(t, int64(10)<<30, m.Disks[0].Size)
 
 	l.guests.exits <- guest.ExitReboot
@@ -52,7 +52,7 @@ func TestAVMWithoutMediumRunsWithoutGuest(t *testing.T) {
 	l.done(l.Start(host, 800, root))
 	v, err := l.VM(host, 800)
 	require.NoError(t, err)
-	assert.Equal(t, "order=scsi0;net0", v.Config["boot"])
+	assert.Equal(t, "order=scsi0;ide2;net0", v.Config["boot"])
 	assert.True(t, v.Running)
 	assert.Equal(t, "no boot device", v.State)
 	assert.Empty(t, l.guests.booted())

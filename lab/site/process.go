@@ -98,6 +98,7 @@ func (c *Cluster) run(ctx context.Context, v *vm, p *process) {
 		if err := c.s.save(); err != nil {
 			c.s.opts.Log.Error("saving the site", "error", err)
 		}
+		c.haLook(v.ID, haRound) // one that went off by itself is started again
 	}
 	c.s.mu.Unlock()
 

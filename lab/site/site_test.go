@@ -168,3 +168,11 @@ func (l *lab) eventually(what string, holds func() bool) {
 }
 
 const host = "ryzen-proxmox"
+
+// said checks that a task has a line in its log.
+func (l *lab) said(line, upid string) {
+	l.Helper()
+	task, err := l.site.Task(upid)
+	require.NoError(l, err)
+	require.Contains(l, task.Log, line)
+}

@@ -20,17 +20,18 @@ type state struct {
 }
 
 type cluster struct {
-	Name        string                 `json:"name"`
-	PVE         int                    `json:"pve,omitempty"`
-	Hosts       []HostDef              `json:"hosts"`
-	Storages    []StorageDef           `json:"storages"`
-	Volumes     map[string]*volume     `json:"volumes,omitempty"`
-	VMs         map[int]*vm            `json:"vms,omitempty"`
-	Pools       map[string]*Pool       `json:"pools,omitempty"`
-	HAGroups    map[string]*HAGroup    `json:"haGroups,omitempty"`
-	HAResources map[string]*HAResource `json:"haResources,omitempty"`
-	PCI         map[string]*Mapping    `json:"pci,omitempty"`
-	USB         map[string]*Mapping    `json:"usb,omitempty"`
+	Name        string                       `json:"name"`
+	PVE         int                          `json:"pve,omitempty"`
+	Hosts       []HostDef                    `json:"hosts"`
+	Storages    []StorageDef                 `json:"storages"`
+	Volumes     map[string]*volume           `json:"volumes,omitempty"`
+	VMs         map[int]*vm                  `json:"vms,omitempty"`
+	Pools       map[string]*Pool             `json:"pools,omitempty"`
+	HAGroups    map[string]*HAGroup          `json:"haGroups,omitempty"`
+	HAResources map[string]*HAResource       `json:"haResources,omitempty"`
+	HARules     map[string]map[string]string `json:"haRules,omitempty"`
+	PCI         map[string]*Mapping          `json:"pci,omitempty"`
+	USB         map[string]*Mapping          `json:"usb,omitempty"`
 }
 
 // volume describes a file or a disk on a storage.
@@ -101,6 +102,9 @@ func (c *cluster) fill() {
 	}
 	if c.HAResources == nil {
 		c.HAResources = map[string]*HAResource{}
+	}
+	if c.HARules == nil {
+		c.HARules = map[string]map[string]string{}
 	}
 	if c.PCI == nil {
 		c.PCI = map[string]*Mapping{}

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -120,7 +121,7 @@ func (c *Cluster) DeleteVolume(host, storage, volID, user string) (string, error
 
 	full := qualify(storage, volID)
 
-	return c.s.spawn(h.Name, "imgdel", strings.ReplaceAll(full, ":", "@"), user, func(_ context.Context, say sayf) error {
+	return c.s.spawn(h.Name, "imgdel", deletion(full), user, func(_ context.Context, say sayf) error {
 		defer c.s.tellGone()
 		c.s.mu.Lock()
 		defer c.s.mu.Unlock()
@@ -131,11 +132,6 @@ func (c *Cluster) DeleteVolume(host, storage, volID, user string) (string, error
 
 			return nil
 		}
-		if v.VMID != 0 {
-			if owner, ok := c.c.VMs[v.VMID]; ok && uses(owner, v.id()) {
-				return fmt.Errorf("cannot remove image, a guest with VMID '%d' exists!", v.VMID) // Proxmox VE's own words
-			}
-		}
 		if err := c.free(v); err != nil {
 			return err
 		}
@@ -144,6 +140,18 @@ func (c *Cluster) DeleteVolume(host, storage, volID, user string) (string, error
 		return c.s.save()
 	}), nil
 }
+
+// deletion returns the id of the task that removes a volume: "100@local-lvm" for a disk, else the storage.
+func deletion(volID string) string {
+	storage, name, _ := strings.Cut(volID, ":")
+	if m := diskOf.FindStringSubmatch(name); m != nil {
+		return m[1] + "@" + storage
+	}
+
+	return storage
+}
+
+var diskOf = regexp.MustCompile(`^(?:\d+/)?(?:vm|base)-(\d+)-`)
 
 func uses(v *vm, volID string) bool {
 	for k, s := range v.Config {
@@ -191,8 +199,17 @@ func (c *Cluster) volume(host, volID string) (*volume, error) {
 		return v, nil
 	}
 
-	return nil, pve.Errorf("volume '%s' does not exist", volID)
+	switch {
+	case d.fileBased():
+		return nil, pve.Errorf("volume '%s' does not exist", volID)
+	case !lvmName.MatchString(name):
+		return nil, pve.Errorf("lvm name '%s' contains illegal characters", name)
+	}
+
+	return nil, pve.Errorf("no such logical volume pve/%s", name)
 }
+
+var lvmName = regexp.MustCompile(`(?i)^[a-z0-9][a-z0-9\-_.]*[a-z0-9]$`)
 
 func volumeKey(d StorageDef, host, name string) string {
 	if d.Shared {

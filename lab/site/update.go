@@ -11,29 +11,30 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"github.com/talos-proxmox/talos-proxmox/lab/site/pve"
+	"github.com/talos-proxmox/talos-proxmox/lab/site/pve/schema"
 )
 
 // instant are the options that a running VM takes at once; all others but drives wait for its next
 // power cycle.
 var instant = regexp.MustCompile(`^(name|description|tags|onboot|startup|protection|hookscript|lock|` +
-	`migrate_\w+|template|vmstatestorage|unused\d+)$`)
+	`migrate_\w+|vmstatestorage|unused\d+)$`)
 
 // Update changes a VM's configuration. Settings that a running machine cannot take become pending.
 func (c *Cluster) Update(host string, id int, params map[string]string, user string) error {
+	d, err := schema.Load(c.PVE())
+	if err != nil {
+		return err
+	}
+	given := params
 	params = maps.Clone(params)
-	remove := pve.SplitList(params["delete"])
-	wantDigest := params["digest"]
-	for _, k := range []string{"delete", "digest", "node", "vmid", "force", "skiplock", "background_delay", "revert"} {
+	remove, revert := pve.SplitList(params["delete"]), pve.SplitList(params["revert"])
+	for _, k := range []string{"delete", "digest", "node", "vmid", "force", "skiplock", "background_delay", "revert", "import-working-storage"} {
 		delete(params, k)
 	}
-	if err := pve.CheckConfig(params); err != nil {
-		return err
-	}
-	if err := checkRoot(params, user); err != nil {
-		return err
-	}
-	if err := checkDelete(remove, params); err != nil {
+	if err := checkUpdate(d, given, params, remove, revert, user); err != nil {
 		return err
 	}
 
@@ -45,10 +46,10 @@ func (c *Cluster) Update(host string, id int, params map[string]string, user str
 	if err != nil {
 		return err
 	}
-	if v.Lock != "" {
-		return pve.Errorf("VM is locked (%s)", v.Lock)
+	if err := v.unlocked(); err != nil && !pve.IsTrue(given["skiplock"]) {
+		return err
 	}
-	if wantDigest != "" && wantDigest != digest(v.Config) {
+	if want := given["digest"]; want != "" && want != digest(v.Config) {
 		return pve.Errorf("detected modified configuration - file changed by other user? Try again.")
 	}
 	if err := c.checkDrives(v.Host, params); err != nil {
@@ -58,6 +59,10 @@ func (c *Cluster) Update(host string, id int, params map[string]string, user str
 	end := c.s.opts.Trace.Begin("vm.config", "vm/"+strconv.Itoa(id), map[string]string{
 		"keys": strings.Join(slices.Sorted(maps.Keys(params)), ","), "delete": strings.Join(remove, ","),
 	})
+	for _, k := range revert {
+		delete(v.Pending, k)
+		v.PendingDelete = slices.DeleteFunc(v.PendingDelete, func(have string) bool { return have == k })
+	}
 	err = c.change(v, params, remove, user)
 	end(err)
 	if err != nil {
@@ -67,34 +72,106 @@ func (c *Cluster) Update(host string, id int, params map[string]string, user str
 	return c.s.save()
 }
 
-// checkDelete refuses to remove what is set in the same call, and what is no option.
-func checkDelete(remove []string, params map[string]string) error {
-	plain := pve.PlainKeys()
-	for _, k := range remove {
-		if _, both := params[k]; both {
-			return pve.Invalid("delete", "you can't use '-%s' and -delete %s' at the same time", k, k)
+// UpdateTask changes a VM's configuration in a task and returns its UPID.
+func (c *Cluster) UpdateTask(host string, id int, params map[string]string, user string) (string, error) {
+	if err := c.Update(host, id, params, user); err != nil {
+		return "", err
+	}
+	h, err := c.hostNamed(host)
+	if err != nil {
+		return "", err
+	}
+
+	return c.s.spawn(h.Name, "qmconfig", strconv.Itoa(id), user, func(context.Context, sayf) error { return nil }), nil
+}
+
+// checkUpdate refuses what cannot be changed, whatever the VM.
+func checkUpdate(d *schema.Description, given, params map[string]string, remove, revert []string, user string) error {
+	if err := d.Settings(given); err != nil {
+		return err
+	}
+	if err := checkRoot(params, user); err != nil {
+		return err
+	}
+	if len(params)+len(remove)+len(revert) == 0 {
+		return pve.Errorf("no options specified")
+	}
+	if err := checkNames(d, "revert", revert, params); err != nil {
+		return err
+	}
+	if err := checkNames(d, "delete", remove, params); err != nil {
+		return err
+	}
+	for old, now := range map[string]string{"cdrom": "ide2", "smp": "sockets"} {
+		if value, ok := params[old]; ok {
+			params[now] = value
+			delete(params, old)
 		}
-		_, known := plain[k]
-		if !known && !pve.NetKey.MatchString(k) && !pve.DriveKey.MatchString(k) && !pve.OtherKey.MatchString(k) {
-			return pve.Invalid("delete", "unknown option '%s'", k)
+	}
+	if cd, ok := given["cdrom"]; ok {
+		params["ide2"] = cd + ",media=cdrom"
+	}
+
+	return tidy(d, params)
+}
+
+// checkNames refuses to remove or take back what is set in the same call, and what is no option.
+func checkNames(d *schema.Description, what string, names []string, params map[string]string) error {
+	for _, k := range names {
+		if _, both := params[k]; both {
+			return pve.Invalid(what, "you can't use '-%s' and -%s %s' at the same time", k, what, k)
+		}
+		if !d.IsSetting(k) {
+			return pve.Invalid(what, "unknown option '%s'", k)
 		}
 	}
 
 	return nil
 }
 
+// tidy brings settings into the form in which a host keeps them.
+func tidy(d *schema.Description, params map[string]string) error {
+	for k, value := range params {
+		switch {
+		case k == "cpuunits" && value == "1":
+			params[k] = "2"
+		case k == "vmgenid" && value == "1":
+			params[k] = uuid.NewString()
+		case k == "cipassword":
+			params[k] = "$5$lab$" + digest(map[string]string{k: value})
+		case k == "sshkeys" && strings.Trim(value, "%20") != "" && !strings.HasPrefix(value, "ssh-") && !strings.HasPrefix(value, "ecdsa-"):
+			return pve.Errorf("SSH public key validation error")
+		case pve.DriveKey.MatchString(k), pve.NetKey.MatchString(k):
+			params[k] = d.Normal(k, value)
+		}
+	}
+
+	return nil
+}
+
+// uniqueTags returns tags in lower case, each once, in order.
+func uniqueTags(s string) string {
+	tags := pve.SplitList(strings.ToLower(s))
+	slices.Sort(tags)
+
+	return strings.Join(slices.Compact(tags), ";")
+}
+
 func (c *Cluster) change(v *vm, params map[string]string, remove []string, user string) error {
 	running := c.s.running[vmKey{c.c.Name, v.ID}] != nil
 
 	for _, k := range remove {
-		if _, set := v.wanted()[k]; !set {
+		if _, set := v.wanted()[k]; !set && (k != "lock" || v.Lock == "") {
 			continue // a host warns of it in its log, and goes on
 		}
 		if pve.IsTrue(v.Config["protection"]) && pve.DriveKey.MatchString(k) {
 			return pve.Errorf("can't remove drive '%s' - protection mode enabled", k)
 		}
 		delete(v.Pending, k)
+		c.unboot(v, k)
 		switch {
+		case k == "lock":
+			v.Lock = ""
 		case pve.DriveKey.MatchString(k):
 			if err := c.detach(v, k); err != nil {
 				return err
@@ -108,6 +185,9 @@ func (c *Cluster) change(v *vm, params map[string]string, remove []string, user 
 		}
 	}
 
+	if err := v.checkSizes(params); err != nil {
+		return err
+	}
 	for _, k := range slices.Sorted(maps.Keys(params)) {
 		if err := c.changeOne(v, k, params[k], user, running); err != nil {
 			return err
@@ -121,14 +201,30 @@ func (c *Cluster) changeOne(v *vm, k, value, user string, running bool) error {
 	v.PendingDelete = slices.DeleteFunc(v.PendingDelete, func(have string) bool { return have == k })
 
 	switch {
+	case k == "lock":
+		v.Lock = value
+
+		return nil
+	case k == "tags":
+		value = uniqueTags(value)
+	case k == "description" && value == "":
+		delete(v.Config, k)
+
+		return nil
 	case pve.DriveKey.MatchString(k):
-		return c.changeDrive(v, k, value, user)
+		if err := c.changeDrive(v, k, value, user); err != nil {
+			return err
+		}
+		c.bootCD(v, k)
+
+		return nil
+	case k == "boot":
+		if err := v.checkBoot(value); err != nil {
+			return err
+		}
 	case pve.NetKey.MatchString(k):
 		n := pve.ParseNet(value)
-		if n.MAC == "" {
-			n.MAC = pve.ParseNet(v.wanted()[k]).MAC // the address stays when only the rest changes
-		}
-		if n.MAC == "" {
+		if n.MAC == "" { // a new one: the old is not kept
 			n.MAC = newMAC()
 		}
 		value = n.String()
@@ -213,6 +309,9 @@ func (c *Cluster) Resize(host string, id int, disk, size, user string) (string, 
 		c.s.mu.Lock()
 		defer c.s.mu.Unlock()
 
+		if err := v.unlocked(); err != nil {
+			return err
+		}
 		stored, ok := v.Config[disk]
 		if !ok {
 			return pve.Errorf("disk '%s' does not exist", disk)

@@ -32,6 +32,8 @@ type VM struct {
 	Uptime int    `json:"uptime,omitempty"` // seconds
 	Digest string `json:"digest,omitempty"`
 	Pool   string `json:"pool,omitempty"`
+	// File are the lines of its configuration file.
+	File []string `json:"-"`
 }
 
 // VMs returns the cluster's virtual machines by id.
@@ -76,7 +78,7 @@ func (c *Cluster) find(host string, id int) (*vm, error) {
 func (c *Cluster) view(v *vm) VM {
 	out := VM{
 		ID: v.ID, Name: v.Config["name"], Host: v.Host, Config: maps.Clone(v.Config), Wanted: v.wanted(),
-		Pending: len(v.Pending)+len(v.PendingDelete) > 0, Lock: v.Lock, State: stateOff, Digest: digest(v.Config),
+		Pending: len(v.Pending)+len(v.PendingDelete) > 0, Lock: v.Lock, State: stateOff, Digest: digest(v.Config), File: v.file(),
 	}
 	if out.Name == "" {
 		out.Name = "VM" + strconv.Itoa(v.ID)
