@@ -62,7 +62,7 @@ func (a *api) cluster() {
 
 		return all, nil
 	})
-	a.handle("GET /cluster/options", "", func(*request) (any, error) { return object{"keyboard": "en-us"}, nil })
+	a.handle("GET /cluster/options", "", func(*request) (any, error) { return object{"keyboard": "en-us", "allowed-tags": []string{}}, nil })
 	a.handle("GET /cluster/tasks", "", func(r *request) (any, error) { return taskList(a.site.Tasks("")), nil })
 }
 

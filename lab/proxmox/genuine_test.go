@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
@@ -35,14 +36,18 @@ func TestGenuineProxmox(t *testing.T) {
 	for _, major := range recorded.ProxmoxMajors() {
 		t.Run(fmt.Sprint(major), func(t *testing.T) {
 			t.Parallel()
-			scenes, _, err := recorded.Proxmox(major)
+			scenes, version, err := recorded.Proxmox(major)
 			require.NoError(t, err)
 			accepted, err := recorded.ProxmoxAccepted(major)
 			require.NoError(t, err)
 			report := newReport(t, major)
-			used := map[string]bool{}
+			used, equal, all := map[string]bool{}, 0, 0
 			for _, s := range scenes {
 				for i, problem := range playScene(t, major, s) {
+					all++
+					if problem == "" {
+						equal++
+					}
 					name := fmt.Sprintf("%s / %d", s.Name, i)
 					why := recorded.ProxmoxReason(accepted, name)
 					used[why] = used[why] || problem != ""
@@ -54,6 +59,10 @@ func TestGenuineProxmox(t *testing.T) {
 			for why := range accepted {
 				assert.True(t, used[why], "nothing differs any more because: %s", why)
 			}
+			page, err := os.ReadFile(filepath.Join("..", "..", "docs", "lab.md"))
+			require.NoError(t, err)
+			assert.Contains(t, string(page), fmt.Sprintf("| Proxmox VE's API | Proxmox VE %d: %s | %d of %d |\n", major, version, equal, all),
+				"docs/lab.md has another line")
 		})
 	}
 }

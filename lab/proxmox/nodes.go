@@ -81,9 +81,13 @@ func nodeStatus(r *request) (any, error) {
 			total := int64(h.MemoryMiB) << 20
 
 			return object{
-				"cpuinfo":    object{"cores": h.Cores, "sockets": 1, "cpus": h.Cores, "model": "lab"},
-				"memory":     object{"total": total, "used": int64(1) << 30, "free": total - 1<<30},
-				"uptime":     86400,
+				"cpuinfo": object{"cores": h.Cores, "sockets": 1, "cpus": h.Cores, "model": "lab"},
+				"memory":  object{"total": total, "used": int64(1) << 30, "free": total - 1<<30, "available": total - 1<<30},
+				"rootfs":  object{"total": int64(100) << 30, "used": int64(10) << 30, "free": int64(90) << 30, "avail": int64(90) << 30},
+				"uptime":  86400, "cpu": 0.01, "loadavg": []string{"0.01", "0.01", "0.00"}, "boot-info": object{"mode": "efi"},
+				"current-kernel": object{
+					"machine": "x86_64", "release": "6.8.12-1-pve", "sysname": "Linux", "version": "#1 SMP PREEMPT_DYNAMIC PMX",
+				},
 				"pveversion": "pve-manager/" + Version,
 			}, nil
 		}
