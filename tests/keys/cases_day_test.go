@@ -57,7 +57,7 @@ var dayCases = map[string]keyCase{
 	"gitops.method":                            {value: "operator", given: flux},
 	"gitops.namespace":                         {given: flux},
 	"gitops.chart.repository":                  {value: "https://charts.example.com", given: flux},
-	"gitops.chart.name":                        {given: flux},
+	"gitops.chart.name":                        {given: flux + "\n---\ngitops:\n  chart: {repository: 'https://charts.example.com'}"},
 	"gitops.chart.version":                     {value: "2.18.3", given: flux},
 	"gitops.chart.digest":                      {value: "sha256:0000000000000000000000000000000000000000000000000000000000000000", given: flux, refused: "digest"},
 	"gitops.chart.values":                      {value: "{one: 1}", given: flux},

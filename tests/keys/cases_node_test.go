@@ -41,7 +41,8 @@ var nodeCases = map[string]keyCase{
 	"numaNodes[].cpus":      {value: "0-1", without: "'0;1'", node: "{numa: true, numaNodes: [{memory: 4096}]}"},
 	"numaNodes[].memory":    {value: "4096", without: "1024", node: "{numa: true, numaNodes: [{cpus: 0-1}]}", refused: "numaNodes"},
 	"numaNodes[].hostNodes": {value: `"0"`, node: numaNode},
-	"numaNodes[].policy":    {node: numaNode},
+	"numaNodes[].policy":    {node: "{numa: true, numaNodes: [{cpus: 0-1, memory: 4096, hostNodes: \"0\"}]}"},
+	"watchdog.model":        {value: "ib700", refused: "no driver"},
 
 	"efiDisk.datastore":       {node: "{bios: ovmf}"},
 	"efiDisk.type":            {node: "{bios: ovmf}"},

@@ -16,25 +16,21 @@ import (
 // driveName is the link of a SCSI disk by its slot.
 var driveName = regexp.MustCompile(`^scsi-0QEMU_QEMU_HARDDISK_drive-scsi([0-9]+)$`)
 
-// busOfLink returns on which bus a disk has a link below /dev/disk: "" where none of a VM's buses gives such a name.
-func busOfLink(kind, name string) string {
-	parts := map[string]string{"-scsi-": "scsi", "-ata-": "sata"}
-	others := []string{"-nvme-", "-usb-"}
-	if kind == "by-id" {
-		name = "-" + name
-		parts["-virtio-"] = "virtio"
-		others = append(others, "-wwn-")
-	}
-	for part, bus := range parts {
-		if kind == "by-path" && strings.Contains(name, part) || strings.HasPrefix(name, part) {
-			return bus
+// linkParts are parts of links below /dev/disk, with the bus whose disks have them; "" where none of a VM's buses gives such a name.
+var linkParts = map[string]map[string]string{
+	"by-id":   {"scsi-": "scsi", "ata-": "sata", "virtio-": "virtio", "nvme-": "", "usb-": "", "wwn-": ""},
+	"by-path": {"-scsi-": "scsi", "-ata-": "sata", "-nvme-": "", "-usb-": ""},
+}
+
+// busOfLink returns on which bus a disk has a link, and whether that can be told.
+func busOfLink(kind, name string) (bus string, known bool) {
+	for part, bus := range linkParts[kind] {
+		if kind == "by-id" && strings.HasPrefix(name, part) || kind == "by-path" && strings.Contains(name, part) {
+			return bus, true
 		}
 	}
-	if slices.ContainsFunc(others, func(part string) bool { return strings.Contains(name, part) }) {
-		return ""
-	}
 
-	return "virtio" // by the path of its PCI device alone
+	return "virtio", kind == "by-path" // by the path of its PCI device alone
 }
 
 // diskLink checks that the OS disk has the link below /dev/disk at which Talos is to be installed.
@@ -44,16 +40,17 @@ func (r *rules) diskLink(path, link string, n spec.NamedNode) {
 	if links := n.OSDisk.GuestLinks(); len(links) > 0 {
 		right = links[0]
 	}
+	linked, known := busOfLink(kind, name)
 	of := func(d spec.DataDisk) bool { return slices.Contains(d.GuestLinks(), device) }
 	switch bus := *n.OSDisk.Type; {
 	case slices.Contains([]string{"by-uuid", "by-label", "by-partuuid", "by-partlabel"}, kind):
 		r.Addf(path, "%s names what is on a disk, and a new disk has nothing on it: write %s", device, right)
-	case r.Wrong(scope.NodePath(n)+".osDisk"), n.GPU != nil, slices.ContainsFunc(n.DataDisks(), of), kind != "by-id" && kind != "by-path":
+	case r.Wrong(scope.NodePath(n) + ".osDisk"), n.GPU != nil, slices.ContainsFunc(n.DataDisks(), of):
 		// A controller that is passed through brings disks of its own; a data disk is told as such.
-	case busOfLink(kind, name) != bus:
+	case known && linked != bus:
 		r.Addf(path, "%s is no name of a disk on %s, where the OS disk is: write %s", device, bus, right)
 	case kind == "by-id" && wrongSlot(name, n.OSDisk),
-		kind == "by-id" && bus == "virtio" && name != "virtio-"+spec.Value(n.OSDisk.Serial):
+		kind == "by-id" && linked == "virtio" && known && name != "virtio-"+spec.Value(n.OSDisk.Serial):
 		r.Addf(path, "%s is no name that a disk of the VM has: write %s", device, right)
 	}
 }
