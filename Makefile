@@ -183,15 +183,26 @@ lint: bin/golangci-lint ## vet the code, check its format and run golangci-lint
 # Genuine Talos and what it runs, compiled from its modules: about 15 minutes of a processor, once, and 1 GB of Go's cache.
 GENUINE := bin/genuine-talos
 CONTAINERD := github.com/containerd/containerd/v2/cmd
+CNI := github.com/containernetworking/plugins/plugins
 TALOS_MODULE := tools/talos/go.mod tools/talos/go.sum | hack/build.sh
 
 $(GENUINE)/machined: $(TALOS_MODULE)
 	@CGO_ENABLED=0 GOFLAGS="$$GOFLAGS -tags=tcell_minimal,grpcnotrace" hack/build.sh machined tools/talos $@ \
 		github.com/siderolabs/talos/internal/app/machined "-X golang.zx2c4.com/wireguard/ipc.socketDirectory=/system/wireguard-sock"
 
-$(GENUINE)/containerd $(GENUINE)/containerd-shim-runc-v2: $(TALOS_MODULE)
-	@CGO_ENABLED=0 GOFLAGS="$$GOFLAGS -tags=no_cri,no_zfs,no_btrfs,no_devmapper,no_tracing" \
-		hack/build.sh $(@F) tools/talos $@ $(CONTAINERD)/$(@F)
+CONTAINERD_MODULE := tools/containerd/go.mod tools/containerd/go.sum | hack/build.sh
+$(GENUINE)/containerd $(GENUINE)/containerd-shim-runc-v2: $(CONTAINERD_MODULE)
+	@CGO_ENABLED=0 GOFLAGS="$$GOFLAGS -tags=no_zfs,no_btrfs,no_devmapper,no_tracing" \
+		hack/build.sh $(@F) tools/containerd $@ $(CONTAINERD)/$(@F)
+
+$(GENUINE)/bridge $(GENUINE)/loopback: $(CONTAINERD_MODULE)
+	@CGO_ENABLED=0 hack/build.sh $(@F) tools/containerd $@ $(CNI)/main/$(@F)
+$(GENUINE)/host-local: $(CONTAINERD_MODULE)
+	@CGO_ENABLED=0 hack/build.sh $(@F) tools/containerd $@ $(CNI)/ipam/$(@F)
+
+# Compiled as lab-kubernetes is, whose packages it shares; linked so that it needs nothing beside itself in an image.
+$(GENUINE)/hyperkube: $(wildcard tools/kubernetes/hyperkube/*.go) tools/kubernetes/go.mod | hack/build.sh
+	@hack/build.sh $(@F) tools/kubernetes $@ ./hyperkube "$(KUBERNETES_FLAGS) -linkmode=external -extldflags=-static"
 
 $(GENUINE)/talosctl: $(TALOS_MODULE)
 	@CGO_ENABLED=0 GOFLAGS="$$GOFLAGS -tags=grpcnotrace" hack/build.sh talosctl tools/talos $@ github.com/siderolabs/talos/cmd/talosctl
@@ -206,7 +217,8 @@ $(GENUINE)/runc: tools/runc/go.mod tools/runc/go.sum | hack/build.sh
 	@CGO_ENABLED=1 GOFLAGS="$$GOFLAGS -tags=netgo,osusergo,urfave_cli_no_docs" hack/build.sh runc tools/runc $@ \
 		github.com/opencontainers/runc "-linkmode=external -extldflags=-static"
 
-GENUINE_TALOS := $(addprefix $(GENUINE)/,machined containerd containerd-shim-runc-v2 etcd talos-nodes runc talosctl)
+GENUINE_TALOS := $(addprefix $(GENUINE)/,machined containerd containerd-shim-runc-v2 etcd talos-nodes runc talosctl \
+	hyperkube bridge loopback host-local)
 ASK_GENUINE_TALOS := cd lab && go test -count=1 -timeout 20m ./talos -v -run '^TestAnswersOfTalos$$' -genuine "$(CURDIR)/$(GENUINE)"
 
 .PHONY: genuine-talos

@@ -196,6 +196,9 @@ func answerMessage(m any) []string {
 	if e, ok := m.(*machineapi.Event); ok { // its content is named as no other message's
 		return []string{"OK " + compact(map[string]any{"data": eventData(e), "id": e.GetId()})}
 	}
+	if list, ok := m.(*machineapi.ServiceListResponse); ok {
+		return answerServices(list)
+	}
 	message, ok := m.(proto.Message)
 	if !ok {
 		return []string{fmt.Sprintf("no message: %T", m)}
@@ -204,10 +207,46 @@ func answerMessage(m any) []string {
 	if err != nil {
 		return []string{"no JSON: " + err.Error()}
 	}
-	var tree any
+	var tree map[string]any
 	_ = json.Unmarshal(content, &tree)
+	if list, ok := tree["messages"].([]any); ok { // in the order of their arrival
+		slices.SortFunc(list, func(a, b any) int { return strings.Compare(metadataOf(a), metadataOf(b)) })
+		for _, one := range list {
+			sortIDs(one)
+		}
+	}
 
 	return []string{"OK " + compact(tree)}
+}
+
+// metadataOf returns who sent a message.
+func metadataOf(message any) string {
+	tree, _ := message.(map[string]any)
+
+	return compact(tree["metadata"])
+}
+
+// sortIDs sorts the names of logs, which Talos lists in any order.
+func sortIDs(message any) {
+	tree, _ := message.(map[string]any)
+	ids, _ := tree["ids"].([]any)
+	slices.SortFunc(ids, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+}
+
+// answerServices returns a line for each service, without what it waited for, which depends on who was first.
+func answerServices(list *machineapi.ServiceListResponse) []string {
+	var lines []string
+	for _, s := range list.GetMessages()[0].GetServices() {
+		line := fmt.Sprintf("- %s %s healthy=%t unknown=%t:", s.GetId(), s.GetState(), s.GetHealth().GetHealthy(), s.GetHealth().GetUnknown())
+		for _, e := range s.GetEvents().GetEvents() {
+			if e.GetState() != "Waiting" {
+				line += fmt.Sprintf(" [%s] %s", e.GetState(), e.GetMsg())
+			}
+		}
+		lines = append(lines, line)
+	}
+
+	return append([]string{"OK"}, lines...)
 }
 
 // eventData returns what an event holds, with its type.

@@ -21,6 +21,7 @@ import (
 	"github.com/cosi-project/runtime/pkg/safe"
 	"github.com/siderolabs/talos/pkg/machinery/client"
 	"github.com/siderolabs/talos/pkg/machinery/config/machine"
+	configmeta "github.com/siderolabs/talos/pkg/machinery/config/types/meta"
 	"github.com/siderolabs/talos/pkg/machinery/config/types/v1alpha1"
 	"github.com/siderolabs/talos/pkg/machinery/nethelpers"
 	"github.com/siderolabs/talos/pkg/machinery/resources/network"
@@ -97,9 +98,13 @@ func (g *genuineTalos) config(c *cluster, role machine.Type, name string) []byte
 	return c.config(role, name, func(cfg *v1alpha1.Config) {
 		cfg.MachineConfig.MachineNetwork = nil // no address is shared
 		cfg.MachineConfig.MachineTime = &v1alpha1.TimeConfig{TimeDisabled: &yes}
+		mirror := &v1alpha1.RegistryMirrorConfig{MirrorEndpoints: []string{genuineRegistry}}
 		cfg.MachineConfig.MachineRegistries.RegistryMirrors = map[string]*v1alpha1.RegistryMirrorConfig{
-			"registry.k8s.io": {MirrorEndpoints: []string{genuineRegistry}},
+			"registry.k8s.io": mirror, "ghcr.io": mirror, "example.com": mirror,
 		}
+		cfg.MachineConfig.MachineKubelet.KubeletExtraConfig = configmeta.Unstructured{Object: map[string]any{
+			"failCgroupV1": false, // this machine may have nothing newer
+		}}
 	})
 }
 

@@ -172,9 +172,10 @@ func mountControlGroups(at func(string) string) error {
 	return nil
 }
 
-// kernelSettings lists what machined sets and no namespace keeps apart: it gets files to write to.
+// kernelSettings lists what machined and kubelets set and no namespace keeps apart: they get files to write to.
 var kernelSettings = []string{
-	"kernel/panic", "kernel/pid_max", "vm/overcommit_memory", "fs/inotify/max_user_instances", "fs/aio-max-nr",
+	"kernel/panic", "kernel/panic_on_oops", "kernel/pid_max", "kernel/keys/root_maxkeys", "kernel/keys/root_maxbytes",
+	"vm/overcommit_memory", "vm/panic_on_oom", "fs/inotify/max_user_instances", "fs/aio-max-nr",
 }
 
 // shieldKernel keeps the machine's own settings from the node.

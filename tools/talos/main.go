@@ -15,7 +15,7 @@ import (
 const usage = `Usage:
   talos-nodes DIR NAME=ADDRESS...   run a node for each name and address of 10.0.0.0/24, until standard input closes
 
-DIR holds machined, containerd, containerd-shim-runc-v2, runc and etcd. It needs root. Once the nodes are started it
+DIR holds machined, containerd, containerd-shim-runc-v2, runc, etcd, hyperkube, bridge, loopback and host-local. It needs root. Once the nodes are started it
 prints the name of a socket: a connection there that begins with a line "ADDRESS:PORT" leads to that place in their network.
 `
 
@@ -31,9 +31,15 @@ const (
 func main() {
 	runtime.LockOSThread() // a child dies with the thread that started it, and namespaces are a thread's
 	err := error(nil)
-	switch {
-	case filepath.Base(os.Args[0]) == "runc":
+	switch name := filepath.Base(os.Args[0]); {
+	case name == "runc":
 		err = runc(os.Args)
+	case name == "pause":
+		err = pause()
+	case name == "cni":
+		err = cni()
+	case name == "web":
+		err = web()
 	case os.Getenv(stageVariable) == "site":
 		err = runSite(os.Args[1], os.Args[2:])
 	case os.Getenv(stageVariable) == "node":

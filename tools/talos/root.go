@@ -30,24 +30,53 @@ func (m mount) do() error {
 	return nil
 }
 
-// files holds what machined reads from its root file system. The configurations of containerd name plug-ins that this
-// containerd is built without, and logs as JSON.
+// files holds what machined reads from its root file system. The configurations of containerd are Talos's own (hack/ in its
+// sources), but for the plug-ins that this containerd is built without.
 var files = map[string]string{
 	"usr/etc/in-container":       "", // how machined knows that it runs in a container
-	"etc/containerd/config.toml": "version = 3\n\n[debug]\n  level = \"info\"\n  format = \"json\"\n",
+	"etc/containerd/config.toml": containerdConfig,
 	"etc/cri/containerd.toml": "version = 3\n\nimports = [\"/etc/cri/conf.d/cri.toml\"]\n\n" +
 		"[debug]\n  level = \"info\"\n  format = \"json\"\n",
-	"etc/cri/conf.d/00-base.part": "version = 3\n",
+	"etc/cri/conf.d/00-base.part": criConfig,
 	// What machined mounts its own files over.
 	"etc/cri/conf.d/cri.toml": "", "etc/cri/conf.d/01-registries.part": "", "etc/cri/conf.d/20-customization.part": "",
 	"etc/cri/conf.d/base-spec.json": "", "etc/extensions.yaml": "", "etc/resolv.conf": "", "etc/hosts": "", "etc/hostname": "",
 	"etc/machine-id": "", "etc/ssl/certs/ca-certificates.crt": "", "etc/selinux/targeted/contexts/files/file_contexts": "",
-	"etc/iscsi/initiatorname.iscsi": "", "etc/nvme/hostid": "", "etc/nvme/hostnqn": "",
+	"etc/nfsmount.conf": "", "etc/iscsi/initiatorname.iscsi": "", "etc/nvme/hostid": "", "etc/nvme/hostnqn": "",
 }
+
+// containerdConfig is that of the containerd of Talos's own services, without what runs pods.
+const containerdConfig = `version = 3
+
+disabled_plugins = [
+  "io.containerd.cri.v1.images", "io.containerd.cri.v1.runtime", "io.containerd.grpc.v1.cri",
+  "io.containerd.grpc.v1.sandbox-controllers", "io.containerd.grpc.v1.sandboxes", "io.containerd.internal.v1.opt",
+  "io.containerd.monitor.container.v1.restart", "io.containerd.nri.v1.nri", "io.containerd.podsandbox.controller.v1.podsandbox",
+  "io.containerd.sandbox.controller.v1.shim", "io.containerd.sandbox.store.v1.local",
+]
+
+[debug]
+  level = "info"
+  format = "json"
+`
+
+// criConfig is that of the containerd which runs pods.
+const criConfig = `version = 3
+
+[plugins."io.containerd.cri.v1.images"]
+  discard_unpacked_layers = true
+  use_local_image_pull = true
+
+[plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc]
+  base_runtime_spec = "/etc/cri/conf.d/base-spec.json"
+
+[plugins."io.containerd.nri.v1.nri"]
+  disable = true
+`
 
 // folders lists mount points and what machined expects to be there.
 var folders = []string{
-	"proc", "sys", "dev", "run", "tmp", "system", "boot/EFI", "mnt", ".extra", "usr/lib", "usr/lib/udev/rules.d", "usr/etc/udev",
+	"proc", "sys", "dev", "run", "tmp", "system", "boot/EFI", "mnt", ".extra", "usr/lib", "usr/lib/udev/rules.d", "usr/lib/modules", "usr/etc/udev",
 	"usr/local/lib/kubelet/credentialproviders", "usr/local/share", "usr/share/zoneinfo/Etc", "usr/share/spdx", "etc/cri/conf.d/hosts",
 	"var", "etc/cni/net.d", "etc/kubernetes/manifests", "usr/libexec/kubernetes", "opt/containerd/bin", "opt/containerd/lib",
 }

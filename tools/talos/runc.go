@@ -5,6 +5,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -34,7 +35,7 @@ func lighten(path string) error {
 	if err := json.Unmarshal(content, &config); err != nil {
 		return fmt.Errorf("reading %s: %w", path, err)
 	}
-	err = without(config, "linux", "seccomp")
+	err = errors.Join(without(config, "linux", "seccomp"), keepProc(config))
 	if err == nil && !mayLowerOOMScores() {
 		err = without(config, "process", "oomScoreAdj")
 	}
@@ -56,6 +57,34 @@ func without(config map[string]json.RawMessage, part, key string) error {
 		delete(inner, key)
 		config[part], err = json.Marshal(inner)
 	}
+
+	return err
+}
+
+// keepProc gives a container in the node's own namespace of processes the node's own /proc: a kubelet sets the kernel's settings there,
+// of which a new one would show the machine's.
+func keepProc(config map[string]json.RawMessage) error {
+	var linux struct {
+		Namespaces []struct {
+			Type string `json:"type"`
+		} `json:"namespaces"`
+	}
+	var mounts []map[string]any
+	if err := errors.Join(json.Unmarshal(config["linux"], &linux), json.Unmarshal(config["mounts"], &mounts)); err != nil {
+		return err
+	}
+	for _, n := range linux.Namespaces {
+		if n.Type == "pid" {
+			return nil
+		}
+	}
+	for _, m := range mounts {
+		if m["destination"] == "/proc" {
+			m["type"], m["source"], m["options"] = "bind", "/proc", []string{"rbind"}
+		}
+	}
+	content, err := json.Marshal(mounts)
+	config["mounts"] = content
 
 	return err
 }

@@ -47,7 +47,11 @@ func runSite(work string, args []string) error {
 	if err := ip("link set lo up", "link add br0 type bridge", "addr add "+gateway+"/24 dev br0", "link set br0 up"); err != nil {
 		return err
 	}
-	if err := serveImages(gateway+":5000", filepath.Join(binaries, "etcd")); err != nil {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	if err := serveImages(gateway+":5000", images(binaries, self)); err != nil {
 		return err
 	}
 	go relayConnections()
@@ -56,7 +60,7 @@ func runSite(work string, args []string) error {
 		if !ok {
 			return fmt.Errorf("%q is not NAME=ADDRESS", arg)
 		}
-		n := &node{work: work, guard: guard, name: name, address: address, index: i + 1}
+		n := &node{work: work, guard: guard, name: name, address: address, index: i + 1, binaries: binaries}
 		if err := n.prepare(); err != nil {
 			return err
 		}
@@ -79,8 +83,8 @@ func ip(commands ...string) error {
 
 // node describes one node of the site.
 type node struct {
-	work, name, address string
-	guard, index        int
+	work, binaries, name, address string
+	guard, index                  int
 }
 
 func (n *node) dir() string { return filepath.Join(n.work, n.name) }
@@ -90,6 +94,12 @@ func (n *node) prepare() error {
 	for _, d := range volumes {
 		if err := os.MkdirAll(filepath.Join(n.dir(), "volumes", d), 0o755); err != nil {
 			return fmt.Errorf("making a volume: %w", err)
+		}
+	}
+
+	for _, plugin := range []string{"bridge", "loopback", "host-local"} {
+		if err := copyFile(filepath.Join(n.binaries, plugin), filepath.Join(n.dir(), "volumes/opt/cni/bin", plugin)); err != nil {
+			return err
 		}
 	}
 

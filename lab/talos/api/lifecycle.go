@@ -59,7 +59,7 @@ func (s *machineServer) resetDisks(in *machine.ResetRequest) ([]*guest.Disk, err
 	}
 	for _, p := range in.GetSystemPartitionsToWipe() {
 		switch p.GetLabel() {
-		case "STATE", "EPHEMERAL", "META", "EFI", "BOOT", "BIOS":
+		case "STATE", "EPHEMERAL", "META":
 		default:
 			return nil, status.Errorf(codes.Unknown, "failed to get volume status with label %q: "+
 				"resource VolumeStatuses.block.talos.dev(runtime/%s@undefined) doesn't exist", p.GetLabel(), p.GetLabel())

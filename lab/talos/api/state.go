@@ -9,6 +9,7 @@ import (
 
 	cosiv1alpha1 "github.com/cosi-project/runtime/api/v1alpha1"
 
+	"github.com/talos-proxmox/talos-proxmox/lab/talos/machineconfig"
 	"github.com/talos-proxmox/talos-proxmox/lab/talos/node"
 
 	"github.com/cosi-project/runtime/pkg/resource"
@@ -16,6 +17,7 @@ import (
 	"github.com/cosi-project/runtime/pkg/safe"
 	"github.com/cosi-project/runtime/pkg/state"
 	"github.com/cosi-project/runtime/pkg/state/protobuf/server"
+	"github.com/siderolabs/talos/pkg/machinery/resources/k8s"
 	"github.com/siderolabs/talos/pkg/machinery/role"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -26,10 +28,15 @@ import (
 func registerState(s *grpc.Server, n *node.Node) {
 	st := n.Resources()
 
-	cosiv1alpha1.RegisterStateServer(s, server.NewState(state.WrapCore(state.Filter(st, mayRead(st)))))
+	cosiv1alpha1.RegisterStateServer(s, server.NewState(state.WrapCore(state.Filter(st, mayRead(st, n.Image.Talos)))))
 }
 
-func mayRead(st state.State) state.FilteringRule {
+// shown reports whether a version of Talos shows everybody what later ones keep secret.
+func shown(kind resource.Type, version string) bool {
+	return kind == k8s.KubeletSpecType && !machineconfig.AtLeast(version, 1, 13)
+}
+
+func mayRead(st state.State, version string) state.FilteringRule {
 	return func(ctx context.Context, access state.Access) error {
 		if !access.Verb.Readonly() {
 			return status.Error(codes.PermissionDenied, "write access is not allowed")
@@ -44,7 +51,7 @@ func mayRead(st state.State) state.FilteringRule {
 		if err != nil {
 			return status.Error(codes.Internal, err.Error())
 		}
-		if rd.TypedSpec().Sensitivity == meta.Sensitive && !callerRoles(ctx).Includes(role.Admin) {
+		if rd.TypedSpec().Sensitivity == meta.Sensitive && !callerRoles(ctx).Includes(role.Admin) && !shown(access.ResourceType, version) {
 			return status.Error(codes.PermissionDenied, "not authorized")
 		}
 

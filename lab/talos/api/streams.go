@@ -5,7 +5,10 @@ package api
 
 import (
 	"context"
-	"fmt"
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/siderolabs/talos/pkg/machinery/api/common"
@@ -13,6 +16,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/emptypb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/talos-proxmox/talos-proxmox/lab/talos/events"
@@ -49,24 +53,6 @@ func (s *machineServer) Events(in *machine.EventsRequest, out grpc.ServerStreami
 	}
 }
 
-// Read serves the few files that tell about the node.
-func (s *machineServer) Read(in *machine.ReadRequest, out grpc.ServerStreamingServer[common.Data]) error {
-	var content string
-	switch in.GetPath() {
-	case bootIDFile:
-		content = s.node.BootID + "\n"
-	case "/etc/os-release":
-		content = fmt.Sprintf("NAME=\"Talos\"\nID=talos\nVERSION_ID=%s\nPRETTY_NAME=\"Talos (%s)\"\n",
-			s.node.Image.Talos, s.node.Image.Talos)
-	case "/etc/hostname":
-		content = s.node.Hostname() + "\n"
-	default:
-		return status.Errorf(codes.NotFound, "stat %s: no such file or directory", in.GetPath())
-	}
-
-	return out.Send(&common.Data{Bytes: []byte(content)}) // the caller's own stream
-}
-
 // Dmesg prints the node's console.
 func (s *machineServer) Dmesg(in *machine.DmesgRequest, out grpc.ServerStreamingServer[common.Data]) error {
 	if in.GetTail() {
@@ -81,19 +67,38 @@ func (s *machineServer) Dmesg(in *machine.DmesgRequest, out grpc.ServerStreaming
 	return nil
 }
 
-// Logs prints the events of a service, the only log that the lab has of it.
+// machinedLogs lists logs that are no service's.
+var machinedLogs = []string{"controller-runtime", "dns-resolve-cache", "early-startup", "kernel"}
+
+// LogsContainers names the logs that there are.
+func (s *machineServer) LogsContainers(context.Context, *emptypb.Empty) (*machine.LogsContainersResponse, error) {
+	ids := slices.Clone(machinedLogs)
+	for _, svc := range s.node.Services.List() {
+		if len(svc.GetEvents().GetEvents()) > 0 && svc.GetState() == events.StateRunning {
+			ids = append(ids, svc.GetId())
+		}
+	}
+
+	return &machine.LogsContainersResponse{Messages: []*machine.LogsContainer{{Ids: ids}}}, nil
+}
+
+// Logs prints the events of a service, the only log that the lab has of it, and for what is no service the node's console.
 func (s *machineServer) Logs(in *machine.LogsRequest, out grpc.ServerStreamingServer[common.Data]) error {
-	svc := s.node.Services.Get(in.GetId())
-	if svc == nil {
+	var lines []string
+	if svc := s.node.Services.Get(in.GetId()); svc != nil {
+		for _, e := range svc.GetEvents().GetEvents() {
+			lines = append(lines, e.GetTs().AsTime().Format(time.RFC3339)+" ["+e.GetState()+"] "+e.GetMsg())
+		}
+	} else if slices.Contains(machinedLogs, in.GetId()) {
+		lines = s.node.ConsoleLines()
+	} else {
 		return status.Errorf(codes.Unknown, "log %q was not registered", in.GetId())
 	}
-	events := svc.GetEvents().GetEvents()
-	if n := int(in.GetTailLines()); n >= 0 && n < len(events) {
-		events = events[len(events)-n:]
+	if n := int(in.GetTailLines()); n >= 0 && n < len(lines) {
+		lines = lines[len(lines)-n:]
 	}
-	for _, e := range events {
-		line := e.GetTs().AsTime().Format(time.RFC3339) + " [" + e.GetState() + "] " + e.GetMsg() + "\n"
-		if err := out.Send(&common.Data{Bytes: []byte(line)}); err != nil {
+	for _, line := range lines {
+		if err := out.Send(&common.Data{Bytes: []byte(line + "\n")}); err != nil {
 			return err // the caller's own stream
 		}
 	}
@@ -108,14 +113,36 @@ func (s *machineServer) ImageList(
 	if err := checkNamespace(in.GetNamespace()); err != nil {
 		return err
 	}
-	for _, name := range s.node.ImageNames() {
-		err := out.Send(&machine.ImageListResponse{Name: name, CreatedAt: timestamppb.New(s.node.Started)})
-		if err != nil {
-			return err // the caller's own stream
+	names := s.node.ImageNames()
+	if in.GetNamespace() == common.ContainerdNamespace_NS_SYSTEM {
+		names = s.node.ServiceImages()
+	}
+	for _, name := range names {
+		digest := "sha256:" + imageDigest(name)
+		repository := name
+		if i := strings.LastIndex(name, ":"); i > strings.LastIndex(name, "/") {
+			repository = name[:i]
+		}
+		for _, known := range []string{name, repository + "@" + digest} {
+			err := out.Send(&machine.ImageListResponse{
+				Name: known, Digest: digest, Size: imageSize, CreatedAt: timestamppb.New(s.node.Started),
+			})
+			if err != nil {
+				return err // the caller's own stream
+			}
 		}
 	}
 
 	return nil
+}
+
+// imageSize is what every image counts, in bytes: the lab holds none.
+const imageSize = 50 << 20
+
+func imageDigest(name string) string {
+	sum := sha256.Sum256([]byte(name))
+
+	return hex.EncodeToString(sum[:])
 }
 
 // ImagePull pulls an image ahead of its use.

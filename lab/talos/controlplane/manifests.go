@@ -32,19 +32,21 @@ type manifest struct {
 
 // bootstrapManifests returns what Talos itself brings, then the configuration's inline manifests.
 func bootstrapManifests(cfg config.Provider) ([]manifest, error) {
-	var names []string
+	names := []string{
+		"00-kubelet-bootstrapping-token", "01-csr-node-bootstrap", "01-csr-approver-role-binding", "01-csr-renewal-role-binding",
+		"11-kube-config-in-cluster", "11-talos-node-rbac-template",
+	}
 	if cfg.K8sFlannelCNIConfig() != nil {
-		names = append(names, "flannel")
+		names = append(names, "05-flannel")
 	}
 	if cfg.K8sProxyConfig().Enabled() {
-		names = append(names, "kube-proxy")
+		names = append(names, "10-kube-proxy")
 	}
 	if cfg.K8sCoreDNSConfig().Enabled() {
-		names = append(names, "coredns")
+		names = append(names, "11-core-dns", "11-core-dns-svc")
 	}
-
 	if cfg.K8sTalosAPIAccessConfig() != nil {
-		names = append(names, "talos-service-account-crd")
+		names = append(names, "13-talos-service-account-crd")
 	}
 
 	values, err := manifestValues(cfg)
@@ -64,11 +66,14 @@ func bootstrapManifests(cfg config.Provider) ([]manifest, error) {
 		out = append(out, manifest{name: name, content: buf.Bytes()})
 	}
 	for _, m := range cfg.K8sInlineManifestConfigs() {
-		out = append(out, manifest{name: m.Name(), content: []byte(m.Contents())})
+		out = append(out, manifest{name: inlinePriority + m.Name(), content: []byte(m.Contents())})
 	}
 
 	return out, nil
 }
+
+// inlinePriority begins the names of the configuration's own manifests.
+const inlinePriority = "99-"
 
 // BootstrapObjects returns what Talos itself brings and the configuration's inline manifests, by name.
 func BootstrapObjects(cfg config.Provider) (map[string][]*unstructured.Unstructured, error) {
@@ -77,12 +82,10 @@ func BootstrapObjects(cfg config.Provider) (map[string][]*unstructured.Unstructu
 		return nil, err
 	}
 	objects := map[string][]*unstructured.Unstructured{}
-	for i, m := range all {
-		list, err := m.objects()
-		if err != nil {
+	for _, m := range all {
+		if objects[m.name], err = m.objects(); err != nil {
 			return nil, err
 		}
-		objects[fmt.Sprintf("%02d-%s", i, m.name)] = list
 	}
 
 	return objects, nil
@@ -97,6 +100,7 @@ const (
 type manifestInput struct {
 	PodCIDR, DNSDomain, DNSServiceIP    string
 	ProxyImage, ProxyMode, CoreDNSImage string
+	TokenID, TokenSecret, Server        string
 }
 
 func manifestValues(cfg config.Provider) (manifestInput, error) {
@@ -107,6 +111,10 @@ func manifestValues(cfg config.Provider) (manifestInput, error) {
 	in := manifestInput{
 		DNSDomain: cfg.K8sNetworkConfig().DNSDomain(), ProxyImage: cfg.K8sProxyConfig().Image(),
 		ProxyMode: cfg.K8sProxyConfig().Mode(), CoreDNSImage: cfg.K8sCoreDNSConfig().Image(),
+		TokenID: cfg.Cluster().Token().ID(), TokenSecret: cfg.Cluster().Token().Secret(), Server: machineconfig.Endpoint(cfg).String(),
+	}
+	if prism := cfg.K8sKubePrismConfig(); prism != nil {
+		in.Server = fmt.Sprintf("https://127.0.0.1:%d", prism.Port())
 	}
 	if len(dns) > 0 {
 		in.DNSServiceIP = dns[0].String()

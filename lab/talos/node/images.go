@@ -18,6 +18,8 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
+	"github.com/talos-proxmox/talos-proxmox/lab/talos/events"
+	"github.com/talos-proxmox/talos-proxmox/lab/talos/machineconfig"
 )
 
 // PullImage pulls an image ahead of its use. Installer images must be in the site's registries; the
@@ -49,6 +51,19 @@ func (n *Node) ImageNames() []string {
 	defer n.mu.Unlock()
 
 	return slices.Sorted(slices.Values(n.images))
+}
+
+// ServiceImages returns the images that the node's own services run from.
+func (n *Node) ServiceImages() []string {
+	var images []string
+	for id, image := range map[string]string{"kubelet": machineconfig.KubeletImage(n.Config()), ServiceEtcd: machineconfig.EtcdImage(n.Config())} {
+		if s := n.Services.Get(id); s != nil && s.GetState() == events.StateRunning {
+			images = append(images, image)
+		}
+	}
+	slices.Sort(images)
+
+	return images
 }
 
 // Pull fetches an installer image.

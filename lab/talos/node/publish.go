@@ -6,6 +6,7 @@ package node
 import (
 	"bytes"
 	"context"
+	"maps"
 	"net/netip"
 	"reflect"
 	"slices"
@@ -18,6 +19,7 @@ import (
 	talosconfig "github.com/siderolabs/talos/pkg/machinery/config"
 	configapi "github.com/siderolabs/talos/pkg/machinery/config/config"
 	"github.com/siderolabs/talos/pkg/machinery/extensions"
+	"github.com/siderolabs/talos/pkg/machinery/meta"
 	"github.com/siderolabs/talos/pkg/machinery/resources/block"
 	"github.com/siderolabs/talos/pkg/machinery/resources/cluster"
 	"github.com/siderolabs/talos/pkg/machinery/resources/config"
@@ -66,6 +68,8 @@ func (n *Node) PublishState() {
 		*etcd.NewMember(etcd.NamespaceName, "").Metadata(),
 		*block.NewVolumeStatus(runtime.NamespaceName, "").Metadata(),
 		*block.NewSystemDisk(runtime.NamespaceName, "").Metadata(),
+		*runtime.NewMetaKey(runtime.NamespaceName, "").Metadata(),
+		*k8s.NewStaticPod(k8s.NamespaceName, "").Metadata(),
 		*k8s.NewStaticPodStatus(k8s.NamespaceName, "").Metadata(),
 		*k8s.NewManifest(k8s.ControlPlaneNamespaceName, "").Metadata(),
 		*runtime.NewDiagnostic(runtime.NamespaceName, "").Metadata(),
@@ -204,7 +208,7 @@ func (n *Node) diskResources() []resource.Resource {
 		system := block.NewSystemDisk(block.NamespaceName, block.SystemDiskID)
 		system.TypedSpec().DevPath, system.TypedSpec().DiskID = d.Path(), d.ID()
 		out = append(out, system)
-		out = append(out, n.volumes(d.Path(), d.Disk.Size)...)
+		out = append(append(out, n.volumes(d.Path(), d.Disk.Size)...), n.metaKeys()...)
 	}
 	if n.Disk == nil {
 		for _, label := range []string{"META", "STATE"} {
@@ -222,21 +226,49 @@ func (n *Node) diskResources() []resource.Resource {
 	return out
 }
 
+// metaKeys returns what META holds; how STATE is encrypted is among it from the first configuration on.
+func (n *Node) metaKeys() []resource.Resource {
+	values := maps.Clone(n.Disk.Read().Meta)
+	if n.Config() != nil {
+		if values == nil {
+			values = map[uint8]string{}
+		}
+		if _, ok := values[meta.StateEncryptionConfig]; !ok {
+			values[meta.StateEncryptionConfig] = "null"
+		}
+	}
+	var out []resource.Resource
+	for key, value := range values {
+		r := runtime.NewMetaKey(runtime.NamespaceName, runtime.MetaKeyTagToID(key))
+		r.TypedSpec().Value = value
+		out = append(out, r)
+	}
+
+	return out
+}
+
+// volumes returns the volumes of a system disk; but for META they come with a configuration.
 func (n *Node) volumes(path string, size int64) []resource.Resource {
 	var out []resource.Resource
-	sizes := map[string]int64{
-		"EFI": 2104 << 20, "META": 1 << 20, "STATE": 100 << 20, "EPHEMERAL": size - EphemeralOverhead,
-	}
-	for i, label := range []string{"EFI", "META", "STATE", "EPHEMERAL"} {
-		if (label == "STATE" || label == "EPHEMERAL") && n.Config() == nil {
+	sizes := map[string]int64{"META": 1 << 20, "STATE": 100 << 20, "EPHEMERAL": size - EphemeralOverhead}
+	for i, label := range []string{"META", "STATE", "EPHEMERAL"} {
+		if label != "META" && n.Config() == nil {
 			continue
 		}
 		v := block.NewVolumeStatus(block.NamespaceName, label)
 		s := v.TypedSpec()
 		s.Phase, s.Type = block.VolumePhaseReady, block.VolumeTypePartition
-		s.Location, s.ParentLocation = path+string(rune('1'+i)), path
-		s.PartitionIndex = i + 1
+		s.Location, s.ParentLocation = path+string(rune('2'+i)), path // the first is EFI's, which is no volume
+		s.PartitionIndex = i + 2
 		s.SetSize(uint64(max(sizes[label], 0)))
+		out = append(out, v)
+	}
+	if n.Config() == nil {
+		return out
+	}
+	for id, spec := range disks.Directories() {
+		v := block.NewVolumeStatus(block.NamespaceName, id)
+		*v.TypedSpec() = spec
 		out = append(out, v)
 	}
 
@@ -302,6 +334,7 @@ func (n *Node) clusterResources() []resource.Resource {
 	kubelet := k8s.NewKubeletSpec(k8s.NamespaceName, k8s.KubeletID)
 	kubelet.TypedSpec().Image = machineconfig.KubeletImage(cfg)
 	kubelet.TypedSpec().ExpectedNodename = n.Hostname()
+	kubelet.TypedSpec().Args = machineconfig.KubeletArgs(cfg, n.Hostname(), ip.TypedSpec().Addresses)
 	out = append(out, kubelet)
 
 	out = append(out, n.memberResources()...)

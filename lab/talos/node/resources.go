@@ -56,6 +56,16 @@ func (n *Node) controlPlaneResources() []resource.Resource {
 		out = append(out, m)
 	}
 
+	pods, err := controlplane.StaticPods(cfg)
+	if err != nil {
+		n.Console("rendering the control plane's pods", "error", err)
+	}
+	for name, pod := range pods {
+		r := k8s.NewStaticPod(k8s.NamespaceName, name)
+		r.TypedSpec().Pod = pod
+		out = append(out, r)
+	}
+
 	if !n.isServing() {
 		return out
 	}
