@@ -5,6 +5,7 @@ package talos_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"flag"
@@ -25,6 +26,7 @@ import (
 	"github.com/siderolabs/talos/pkg/machinery/config/types/v1alpha1"
 	"github.com/siderolabs/talos/pkg/machinery/nethelpers"
 	"github.com/siderolabs/talos/pkg/machinery/resources/network"
+	"github.com/siderolabs/talos/pkg/machinery/resources/runtime"
 	"github.com/siderolabs/talos/pkg/machinery/role"
 	"github.com/stretchr/testify/require"
 
@@ -209,9 +211,11 @@ func (g *genuineTalos) askEverything() {
 		return nil
 	})
 	g.ask("maintenance", insecure)
-	g.apply(r1, g.config(other, machine.TypeControlPlane, "n1"))
+	alone := bytes.Replace(g.config(other, machine.TypeControlPlane, "n1"), []byte("ghcr.io:"), []byte("example.org:"), 1)
+	g.apply(r1, alone) // without a kubelet, as the node whose answers are kept
 	g.apply(n1, g.config(c, machine.TypeControlPlane, "n1"))
 	g.awaitPrepared(c.client(n1))
+	g.awaitService(c.client(n1), "kubelet", healthy)
 	for state, r := range map[string]role.Role{
 		"reader": role.Reader, "operator": role.Operator, "etcdbackup": role.EtcdBackup, "nonsense": "os:nonsense",
 	} {
@@ -222,12 +226,29 @@ func (g *genuineTalos) askEverything() {
 
 	g.await("bootstrap", func(ctx context.Context) error { return c.client(n1).Bootstrap(ctx, &machineapi.BootstrapRequest{}) })
 	g.awaitService(c.client(n1), "etcd", healthy)
-	g.ask("controlplane", c.client(n1))
-
 	g.apply(w1, g.config(c, machine.TypeWorker, "w1"))
-	g.awaitService(c.client(w1), "apid", healthy)
-	g.awaitService(c.client(w1), "cri", healthy)
+	for _, id := range []string{"apid", "cri", "kubelet"} {
+		g.awaitService(c.client(w1), id, healthy)
+	}
+	g.awaitService(c.client(n1), "kubelet", healthy)
+	g.watchKubelets(c, n1, w1)
+	g.awaitReady(c.client(n1))
+	g.ask("controlplane", c.client(n1))
+	g.awaitReady(c.client(w1))
 	g.ask("worker", c.client(w1))
+}
+
+// awaitReady waits until a node says of itself that it is ready.
+func (g *genuineTalos) awaitReady(c *client.Client) {
+	g.t.Helper()
+	g.await("readiness", func(ctx context.Context) error {
+		s, err := safe.StateGetByID[*runtime.MachineStatus](ctx, c.COSI, runtime.MachineStatusID)
+		if err == nil && !s.TypedSpec().Status.Ready {
+			err = fmt.Errorf("unmet: %v", s.TypedSpec().Status.UnmetConditions)
+		}
+
+		return err
+	})
 }
 
 // answered returns what genuine Talos answers now, by state. What it answers otherwise than it is recorded is printed.

@@ -41,6 +41,12 @@ func (b *bench) unfinished() (*cluster, *vm) { return b.unfinishedOn("scsi0") }
 // unfinishedOn returns the same with its disk in a slot.
 func (b *bench) unfinishedOn(slot string) (*cluster, *vm) {
 	c := b.cluster()
+
+	return c, b.unfinishedIn(c, slot)
+}
+
+// unfinishedIn returns such a control plane of a cluster.
+func (b *bench) unfinishedIn(c *cluster, slot string) *vm {
 	v := b.vm(1, func(m *guest.Machine) {
 		recordedVersion(m)
 		m.Disks[0].Device = slot
@@ -62,7 +68,7 @@ func (b *bench) unfinishedOn(slot string) (*cluster, *vm) {
 		return err
 	})
 
-	return c, v
+	return v
 }
 
 // states returns the states in which Talos was asked.
