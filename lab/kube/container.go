@@ -98,10 +98,13 @@ func (k *kubelet) step(ctx context.Context, pod *corev1.Pod, s *podState, c *con
 	}
 	if c.phase == pulling && !now.Before(c.due) {
 		k.pulled[c.spec.Image] = true
+		k.tell(pod, "Pulled", "Successfully pulled image %q", c.spec.Image)
 		c.phase, c.due = starting, now.Add(k.pace.start)
 	}
 	if c.phase == starting && !now.Before(c.due) {
 		k.begin(c, now)
+		k.tell(pod, "Created", "Container created")
+		k.tell(pod, "Started", "Container started")
 	}
 	if c.phase == running {
 		c.ready = !now.Before(c.readyAt)
@@ -152,11 +155,19 @@ func (k *kubelet) prepare(
 	}
 	c.reason, c.message = "", ""
 	c.phase, c.due = starting, now.Add(k.pace.start)
-	if !k.pulled[c.spec.Image] {
+	if k.pulled[c.spec.Image] {
+		k.tell(pod, "Pulled", "Container image %q already present on machine", c.spec.Image)
+	} else {
+		k.tell(pod, "Pulling", "Pulling image %q", c.spec.Image)
 		c.phase, c.due = pulling, now.Add(k.pace.pull)
 	}
 
 	return 0
+}
+
+// tell records what becomes of a pod.
+func (k *kubelet) tell(pod *corev1.Pod, reason, format string, args ...any) {
+	k.events.Eventf(pod, corev1.EventTypeNormal, reason, format, args...)
 }
 
 func (k *kubelet) imageError(c *corev1.Container) error {

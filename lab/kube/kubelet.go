@@ -38,6 +38,8 @@ type kubelet struct {
 
 	programs []Program
 	api      *rest.Config // where programs find the API server
+	// adminConfig may act as somebody who joins.
+	adminConfig *rest.Config
 
 	pods   listers.PodLister
 	queue  workqueue.TypedRateLimitingInterface[string]
@@ -46,6 +48,7 @@ type kubelet struct {
 
 	// Of the registration, which comes before the loops.
 	found   bool
+	asked   bool // for a certificate
 	resumed bool // the Node showed this boot when the kubelet started
 
 	// Of the lease's loop alone: the lease as it wrote it last, nil where that is not known.

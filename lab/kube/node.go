@@ -51,6 +51,8 @@ type NodeSpec struct {
 	// its containers running; else they start anew, and count a restart. Empty: every call of
 	// [Cluster.Node] that takes no running kubelet over is a boot of its own.
 	BootID string
+	// BootstrapToken is the ID of the token with which the kubelet joins, "" for a kubelet that asks for no certificate.
+	BootstrapToken string
 	// StaticPods are the pods that the kubelet runs on its own and mirrors to the API.
 	StaticPods []StaticPod
 }
@@ -63,6 +65,8 @@ type StaticPod struct {
 	Image string
 	// Arguments are what the stack adds to the component's own; another pod has other ones.
 	Arguments string
+	// Manifest is the pod in full; nil stands for one that has little more than its image.
+	Manifest *corev1.Pod
 }
 
 // Node runs the kubelet of a node until ctx ends; it then returns nil and leaves the Node and its
@@ -177,7 +181,7 @@ func (c *Cluster) newKubelet(n NodeSpec) (*kubelet, error) {
 	}
 
 	made := newKubelet(n, client, c.client, paceOf(c.config.Clock), c.config.Images, time.Now)
-	made.programs, made.api = c.config.Programs, config
+	made.programs, made.api, made.adminConfig = c.config.Programs, config, c.admin
 
 	return made, nil
 }

@@ -24,6 +24,9 @@ const (
 	// arch is what the lab's images are made for.
 	arch = "amd64"
 
+	// attachDetach says that a controller attaches volumes, and not the kubelet.
+	attachDetach = "volumes.kubernetes.io/controller-managed-attach-detach"
+
 	noNetworkMessage = "container runtime network not ready: NetworkReady=false " +
 		"reason:NetworkPluginNotReady message:Network plugin returns error: cni plugin not initialized"
 )
@@ -53,7 +56,12 @@ func (k *kubelet) register(ctx context.Context) error {
 	created := false
 	node, err := nodes.Get(ctx, k.spec.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		fresh := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: k.spec.Name, Labels: k.ownLabels()}}
+		if err := k.requestCertificate(ctx); err != nil {
+			return err
+		}
+		fresh := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
+			Name: k.spec.Name, Labels: k.ownLabels(), Annotations: map[string]string{attachDetach: "true"},
+		}}
 		fresh.Spec.Taints = k.spec.Taints
 		created = true
 		k.fillStatus(&fresh.Status)
@@ -172,6 +180,10 @@ func (k *kubelet) fillStatus(s *corev1.NodeStatus) {
 	if s.NodeInfo.SystemUUID == "" {
 		s.NodeInfo.SystemUUID = k.bootID
 	}
+	yes := true
+	features := &corev1.NodeRuntimeHandlerFeatures{RecursiveReadOnlyMounts: &yes, UserNamespaces: &yes}
+	s.RuntimeHandlers = []corev1.NodeRuntimeHandler{{Features: features}, {Name: "runc", Features: features}}
+	s.Features = &corev1.NodeFeatures{SupplementalGroupsPolicy: &yes}
 	k.fillConditions(s)
 }
 
@@ -221,10 +233,12 @@ func (k *kubelet) capacity() corev1.ResourceList {
 	memory := int64(cmp.Or(k.spec.MemoryMiB, 1024)) << 20
 
 	return corev1.ResourceList{
-		corev1.ResourceCPU:              *resource.NewQuantity(int64(max(k.spec.CPU, 1)), resource.DecimalSI),
-		corev1.ResourceMemory:           *resource.NewQuantity(memory, resource.BinarySI),
-		corev1.ResourceEphemeralStorage: resource.MustParse("30Gi"),
-		corev1.ResourcePods:             *resource.NewQuantity(110, resource.DecimalSI),
+		corev1.ResourceCPU:                     *resource.NewQuantity(int64(max(k.spec.CPU, 1)), resource.DecimalSI),
+		corev1.ResourceMemory:                  *resource.NewQuantity(memory, resource.BinarySI),
+		corev1.ResourceEphemeralStorage:        resource.MustParse("30Gi"),
+		corev1.ResourceHugePagesPrefix + "1Gi": resource.MustParse("0"),
+		corev1.ResourceHugePagesPrefix + "2Mi": resource.MustParse("0"),
+		corev1.ResourcePods:                    *resource.NewQuantity(110, resource.DecimalSI),
 	}
 }
 

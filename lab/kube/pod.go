@@ -24,7 +24,9 @@ type podState struct {
 	init    []*container
 	main    []*container
 	lost    bool      // its containers did not survive a reboot and must not start again
+	hash    string    // of a static pod
 	stopAt  time.Time // when its containers end, after deletion
+	killed  bool      // they do not end by themselves
 	warned  string    // the last warning, not to repeat it
 }
 
@@ -39,7 +41,7 @@ func (k *kubelet) syncPod(ctx context.Context, key string) (time.Duration, error
 
 	pod, err := k.pods.Pods(namespace).Get(name)
 	if apierrors.IsNotFound(err) {
-		k.forget(key)
+		k.forgetUnlessStatic(key)
 
 		return 0, nil
 	}
@@ -49,8 +51,11 @@ func (k *kubelet) syncPod(ctx context.Context, key string) (time.Duration, error
 
 	state := k.states[pod.UID]
 	if state == nil {
+		state = k.successor(pod, key)
 		k.forget(key)
-		state = k.newPodState(pod)
+		if state == nil {
+			state = k.newPodState(pod)
+		}
 		k.states[pod.UID] = state
 	}
 
@@ -72,6 +77,23 @@ func (k *kubelet) syncPod(ctx context.Context, key string) (time.Duration, error
 	return after, nil
 }
 
+// successor returns the state of the static pod whose mirror somebody deleted: its containers run on. It returns nil for any other
+// pod.
+func (k *kubelet) successor(pod *corev1.Pod, key string) *podState {
+	if !isMirror(pod) {
+		return nil
+	}
+	for _, former := range k.states {
+		if former.key == key && former.hash == pod.Annotations[configHash] {
+			former.stopAt = time.Time{}
+
+			return former
+		}
+	}
+
+	return nil
+}
+
 // forget drops what is known of pods of this name: they are gone.
 func (k *kubelet) forget(key string) {
 	for uid, state := range k.states {
@@ -81,10 +103,19 @@ func (k *kubelet) forget(key string) {
 	}
 }
 
+// forgetUnlessStatic drops what is known of pods that are gone, but for a static pod: only its mirror is.
+func (k *kubelet) forgetUnlessStatic(key string) {
+	for uid, state := range k.states {
+		if state.key == key && state.hash == "" {
+			delete(k.states, uid)
+		}
+	}
+}
+
 // newPodState starts from what the API shows of the pod: nothing, what an earlier boot left, or what
 // the kubelet of the same boot has started.
 func (k *kubelet) newPodState(pod *corev1.Pod) *podState {
-	s := &podState{key: pod.Namespace + "/" + pod.Name, started: metav1.NewTime(k.now())}
+	s := &podState{key: pod.Namespace + "/" + pod.Name, started: metav1.NewTime(k.now()), hash: pod.Annotations[configHash]}
 	if pod.Status.StartTime != nil {
 		s.started = *pod.Status.StartTime
 	}
@@ -166,19 +197,24 @@ func (k *kubelet) terminate(ctx context.Context, pod *corev1.Pod, s *podState) (
 			if pod.DeletionGracePeriodSeconds != nil {
 				grace = time.Duration(*pod.DeletionGracePeriodSeconds) * time.Second
 			}
-			s.stopAt = now.Add(min(grace, k.pace.quit))
+			s.stopAt, s.killed = now.Add(min(k.pace.scale(grace), k.pace.quit)), k.pace.scale(grace) <= k.pace.quit
 		}
 	}
 
-	if now.Before(s.stopAt) {
+	if now.Before(s.stopAt) { // it stays as ready as it is
+		return s.stopAt.Sub(now), nil
+	}
+	if !isMirror(pod) && started(s) {
 		for _, c := range s.all() {
-			c.ready = false
+			if s.killed {
+				c.fail(now, 137, "Error", "")
+			} else {
+				c.complete(now)
+			}
 		}
 		if err := k.report(ctx, pod, s); err != nil {
 			return 0, err
 		}
-
-		return s.stopAt.Sub(now), nil
 	}
 
 	zero := int64(0)

@@ -32,6 +32,7 @@ func (k *kubelet) fillPodStatus(pod *corev1.Pod, s *podState) {
 		status.PodIPs = append(status.PodIPs, corev1.PodIP{IP: ip})
 	}
 
+	fillResources(pod)
 	creating := "ContainerCreating"
 	if len(s.init) > 0 {
 		creating = "PodInitializing"
@@ -66,7 +67,7 @@ func podPhase(pod *corev1.Pod, s *podState, initialized bool) corev1.PodPhase {
 	switch {
 	case waits:
 		return corev1.PodPending
-	case runs || pod.Spec.RestartPolicy == corev1.RestartPolicyAlways:
+	case runs || pod.Spec.RestartPolicy == corev1.RestartPolicyAlways && pod.DeletionTimestamp == nil:
 		return corev1.PodRunning
 	default:
 		return corev1.PodSucceeded
@@ -90,7 +91,10 @@ func containerStatuses(pod *corev1.Pod, list []*container, creating string) []co
 		if c.phase >= running {
 			status.ImageID = imageID(c.spec.Image)
 			status.ContainerID = containerID(pod, c)
+			status.Resources, status.AllocatedResources = c.spec.Resources.DeepCopy(), c.spec.Resources.Requests
+			status.User = userOf(pod, c.spec)
 		}
+		status.VolumeMounts = mountsOf(c.spec)
 
 		switch c.phase {
 		case running:
@@ -122,7 +126,11 @@ func (k *kubelet) fillPodConditions(pod *corev1.Pod, s *podState, initialized bo
 	done := finished(pod)
 	unready := unreadyNames(s.main)
 
-	k.podCondition(pod, corev1.PodReadyToStartContainers, s.sandbox && !done, "", "")
+	if done {
+		k.podCondition(pod, corev1.PodReadyToStartContainers, false, "PodSandboxNotReady", "pod sandbox is not ready")
+	} else {
+		k.podCondition(pod, corev1.PodReadyToStartContainers, s.sandbox, "", "")
+	}
 	switch {
 	case done && pod.Status.Phase == corev1.PodSucceeded:
 		k.podCondition(pod, corev1.PodInitialized, true, "PodCompleted", "")
@@ -174,7 +182,10 @@ func closedGate(pod *corev1.Pod) string {
 func (k *kubelet) podCondition(pod *corev1.Pod, kind corev1.PodConditionType, holds bool, reason, message string) {
 	next := corev1.PodCondition{
 		Type: kind, Status: corev1.ConditionFalse, Reason: reason, Message: message,
-		LastTransitionTime: metav1.NewTime(k.now()), ObservedGeneration: pod.Generation,
+		LastTransitionTime: metav1.NewTime(k.now()),
+	}
+	if !isMirror(pod) { // a static pod has no generation
+		next.ObservedGeneration = pod.Generation
 	}
 	if holds {
 		next.Status = corev1.ConditionTrue
@@ -221,11 +232,19 @@ func notPassed(list []*container) []string {
 func imageID(ref string) string {
 	sum := sha256.Sum256([]byte(ref))
 
+	if i := strings.LastIndex(ref, ":"); i > strings.LastIndex(ref, "/") {
+		ref = ref[:i]
+	}
+
 	return ref + "@sha256:" + hex.EncodeToString(sum[:])
 }
 
 func containerID(pod *corev1.Pod, c *container) string {
-	sum := sha256.Sum256([]byte(string(pod.UID) + "/" + c.spec.Name + "/" + c.started.String()))
+	id := string(pod.UID)
+	if isMirror(pod) { // the static pod is the same, whatever becomes of its mirror
+		id = pod.Annotations[configHash]
+	}
+	sum := sha256.Sum256([]byte(id + "/" + c.spec.Name + "/" + c.started.String()))
 
 	return "containerd://" + hex.EncodeToString(sum[:])
 }

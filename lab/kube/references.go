@@ -6,6 +6,7 @@ package kube
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -108,8 +109,13 @@ func missing(err error) string {
 	switch {
 	case err == nil:
 		return ""
-	case apierrors.IsNotFound(err):
-		return err.Error()
+	case apierrors.IsNotFound(err): // a kubelet names the kind in the singular
+		text := err.Error()
+		for _, kind := range []string{"configmap", "secret"} {
+			text = strings.Replace(text, kind+"s \"", kind+" \"", 1)
+		}
+
+		return text
 	default:
 		return "cannot be read: " + err.Error()
 	}

@@ -7,6 +7,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
+	"maps"
 	"strings"
 	"time"
 
@@ -19,6 +21,7 @@ const (
 	systemNamespace = "kube-system"
 	configHash      = "kubernetes.io/config.hash"
 	configSource    = "kubernetes.io/config.source"
+	configSeen      = "kubernetes.io/config.seen"
 )
 
 // keepStaticPods keeps a mirror pod in the API for each static pod, and none for others of this node.
@@ -105,15 +108,31 @@ func (k *kubelet) deleteMirror(ctx context.Context, pod *corev1.Pod) error {
 
 // mirrorPod returns what the API shows of a static pod, with the labels that Talos gives it.
 func (k *kubelet) mirrorPod(static StaticPod) *corev1.Pod {
-	sum := sha256.Sum256([]byte(k.spec.Name + "/" + static.Name + "/" + static.Image + "/" + static.Arguments))
+	pod := static.Manifest.DeepCopy()
+	if pod == nil {
+		pod = plainPod(static)
+	}
+	content, _ := json.Marshal(pod) // of a pod
+	sum := sha256.Sum256(append(content, k.spec.Name+"/"+static.Arguments...))
 	hash := hex.EncodeToString(sum[:16])
+	pod.Name, pod.Namespace = static.Name+"-"+k.spec.Name, systemNamespace
+	if pod.Annotations == nil {
+		pod.Annotations = map[string]string{}
+	}
+	maps.Copy(pod.Annotations, map[string]string{
+		corev1.MirrorPodAnnotationKey: hash, configHash: hash, configSource: "http", configSeen: k.now().UTC().Format(time.RFC3339Nano),
+	})
+	pod.Spec.NodeName, pod.Spec.RestartPolicy = k.spec.Name, corev1.RestartPolicyAlways
+
+	return pod
+}
+
+func plainPod(static StaticPod) *corev1.Pod {
 	version := static.Image[strings.LastIndex(static.Image, ":")+1:]
 	priority := int32(2000000000)
 
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Name:      static.Name + "-" + k.spec.Name,
-			Namespace: systemNamespace,
 			Labels: map[string]string{
 				"tier":                         "control-plane",
 				"k8s-app":                      static.Name,
@@ -123,20 +142,10 @@ func (k *kubelet) mirrorPod(static StaticPod) *corev1.Pod {
 				"app.kubernetes.io/component":  "control-plane",
 				"app.kubernetes.io/managed-by": "Talos",
 			},
-			Annotations: map[string]string{
-				corev1.MirrorPodAnnotationKey: hash,
-				configHash:                    hash,
-				configSource:                  "file",
-			},
 		},
 		Spec: corev1.PodSpec{
-			NodeName:          k.spec.Name,
-			HostNetwork:       true,
-			Priority:          &priority,
-			PriorityClassName: "system-cluster-critical",
-			RestartPolicy:     corev1.RestartPolicyAlways,
-			Containers:        []corev1.Container{{Name: static.Name, Image: static.Image}},
-			Tolerations:       []corev1.Toleration{{Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute}},
+			HostNetwork: true, Priority: &priority, PriorityClassName: "system-cluster-critical",
+			Containers: []corev1.Container{{Name: static.Name, Image: static.Image}},
 		},
 	}
 }

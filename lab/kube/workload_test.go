@@ -208,7 +208,7 @@ func (c *cluster) testMissingSecret(t *testing.T) {
 		if err != nil || len(events.Items) == 0 {
 			return "no FailedMount event"
 		}
-		require.Equal(t, "MountVolume.SetUp failed for volume \"key\" : secrets \"key\" not found", events.Items[0].Message)
+		require.Equal(t, "MountVolume.SetUp failed for volume \"key\" : secret \"key\" not found", events.Items[0].Message)
 
 		return ""
 	})

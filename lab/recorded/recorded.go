@@ -164,6 +164,9 @@ func (a Answer) Equal(got []string) bool {
 			return false
 		}
 		start, cut := strings.CutSuffix(want, "…")
+		if cut {
+			start = strings.TrimRight(start, ".0123456789") // what varies may be cut off in the middle
+		}
 		want, have := Normalize(start), Normalize(got[i])
 		if want != have && !(cut && strings.HasPrefix(have, want)) {
 			return false

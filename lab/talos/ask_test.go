@@ -226,10 +226,18 @@ func metadataOf(message any) string {
 	return compact(tree["metadata"])
 }
 
+// onMachines lists services and logs that Talos has none of in a container.
+var onMachines = []string{"auditd", "dashboard", "kernel", "syslogd", "udevd"}
+
 // sortIDs sorts the names of logs, which Talos lists in any order.
 func sortIDs(message any) {
 	tree, _ := message.(map[string]any)
-	ids, _ := tree["ids"].([]any)
+	ids, ok := tree["ids"].([]any)
+	if !ok {
+		return
+	}
+	ids = slices.DeleteFunc(ids, func(id any) bool { return slices.Contains(onMachines, fmt.Sprint(id)) })
+	tree["ids"] = ids
 	slices.SortFunc(ids, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
 }
 
@@ -237,6 +245,9 @@ func sortIDs(message any) {
 func answerServices(list *machineapi.ServiceListResponse) []string {
 	var lines []string
 	for _, s := range list.GetMessages()[0].GetServices() {
+		if slices.Contains(onMachines, s.GetId()) {
+			continue
+		}
 		line := fmt.Sprintf("- %s %s healthy=%t unknown=%t:", s.GetId(), s.GetState(), s.GetHealth().GetHealthy(), s.GetHealth().GetUnknown())
 		for _, e := range s.GetEvents().GetEvents() {
 			if e.GetState() != "Waiting" {

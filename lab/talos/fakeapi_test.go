@@ -83,6 +83,7 @@ func (a *fakeAPI) node(w http.ResponseWriter, r *http.Request, name string) {
 		a.cordoned[name] = patch.Spec.Unschedulable
 	}
 	n := corev1.Node{TypeMeta: metav1.TypeMeta{Kind: "Node", APIVersion: "v1"}, ObjectMeta: metav1.ObjectMeta{Name: name}}
+	n.Spec.PodCIDRs = []string{"10.244.0.0/24"}
 	n.Spec.Unschedulable = a.cordoned[name]
 	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
 	if a.cordoned[name] {

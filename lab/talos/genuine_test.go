@@ -104,10 +104,13 @@ func (g *genuineTalos) config(c *cluster, role machine.Type, name string) []byte
 		cfg.MachineConfig.MachineRegistries.RegistryMirrors = map[string]*v1alpha1.RegistryMirrorConfig{
 			"registry.k8s.io": mirror, "ghcr.io": mirror, "example.com": mirror,
 		}
-		cfg.MachineConfig.MachineKubelet.KubeletExtraConfig = configmeta.Unstructured{Object: map[string]any{
-			"failCgroupV1": false, // this machine may have nothing newer
-		}}
+		cfg.MachineConfig.MachineKubelet.KubeletExtraConfig = genuineKubelet()
 	})
+}
+
+// genuineKubelet configures a kubelet for a machine that may have cgroup v1 alone.
+func genuineKubelet() configmeta.Unstructured {
+	return configmeta.Unstructured{Object: map[string]any{"failCgroupV1": false}}
 }
 
 // await waits until a check passes.
@@ -234,6 +237,7 @@ func (g *genuineTalos) askEverything() {
 	g.watchKubelets(c, n1, w1)
 	g.awaitReady(c.client(n1))
 	g.ask("controlplane", c.client(n1))
+	g.awaitService(c.client(w1), "kubelet", healthy)
 	g.awaitReady(c.client(w1))
 	g.ask("worker", c.client(w1))
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	certificatesv1 "k8s.io/api/certificates/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -99,7 +101,15 @@ func (s Site) awaitNode(ctx context.Context, name string, ready corev1.Condition
 }
 
 func (s Site) leases(ctx context.Context) (any, error) {
-	list, err := s.Client.CoordinationV1().Leases(corev1.NamespaceNodeLease).List(ctx, metav1.ListOptions{})
+	var list *coordinationv1.LeaseList
+	err := s.until(ctx, "leases", func(ctx context.Context) (err error) {
+		list, err = s.Client.CoordinationV1().Leases(corev1.NamespaceNodeLease).List(ctx, metav1.ListOptions{})
+		if err == nil && len(list.Items) < 2 {
+			err = fmt.Errorf("there are only %d", len(list.Items))
+		}
+
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +118,23 @@ func (s Site) leases(ctx context.Context) (any, error) {
 }
 
 func (s Site) requests(ctx context.Context) (any, error) {
-	list, err := s.Client.CertificatesV1().CertificateSigningRequests().List(ctx, metav1.ListOptions{})
+	var list *certificatesv1.CertificateSigningRequestList
+	err := s.until(ctx, "certificates", func(ctx context.Context) (err error) {
+		if list, err = s.Client.CertificatesV1().CertificateSigningRequests().List(ctx, metav1.ListOptions{}); err != nil {
+			return err
+		}
+		issued := 0
+		for _, r := range list.Items {
+			if len(r.Status.Certificate) > 0 {
+				issued++
+			}
+		}
+		if issued < 2 {
+			err = fmt.Errorf("%d of %d are issued", issued, len(list.Items))
+		}
+
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -170,9 +196,11 @@ func seen(pod *corev1.Pod) string {
 	if pod.DeletionGracePeriodSeconds != nil {
 		text = append(text, fmt.Sprintf("deleted with %d s", *pod.DeletionGracePeriodSeconds))
 	}
-	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.PodReady || c.Type == corev1.DisruptionTarget {
-			text = append(text, strings.TrimSpace(fmt.Sprintf("%s=%s %s", c.Type, c.Status, c.Reason)))
+	for _, kind := range []corev1.PodConditionType{corev1.PodReady, corev1.DisruptionTarget} {
+		for _, c := range pod.Status.Conditions {
+			if c.Type == kind {
+				text = append(text, strings.TrimSpace(fmt.Sprintf("%s=%s %s", c.Type, c.Status, c.Reason)))
+			}
 		}
 	}
 	for _, c := range pod.Status.ContainerStatuses {

@@ -97,6 +97,8 @@ type NodeSpec struct {
 	MemoryMiB        int
 	// BootID tells boots of the node apart: in the same boot a kubelet finds its pods running.
 	BootID string
+	// BootstrapToken is the ID of the token with which the kubelet joins.
+	BootstrapToken string
 	// StaticPods are the pods that the kubelet runs without the API server.
 	StaticPods []StaticPod
 }
@@ -109,6 +111,8 @@ type StaticPod struct {
 	Image string
 	// Arguments are what the stack adds to the component's own; another pod has other ones.
 	Arguments string
+	// Manifest is the pod in full.
+	Manifest *corev1.Pod
 }
 
 // Options configure a cluster's Kubernetes.

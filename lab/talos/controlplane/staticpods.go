@@ -37,20 +37,27 @@ type component struct {
 	configurable bool
 }
 
-// StaticPods returns the manifests of a control plane's own pods, by name.
-func StaticPods(cfg config.Provider) (map[string]map[string]any, error) {
-	pods := map[string]map[string]any{}
+// StaticPods returns a control plane's own pods.
+func StaticPods(cfg config.Provider) []StaticPod {
+	var pods []StaticPod
 	for _, c := range []component{apiServer(cfg), controllerManager(cfg), scheduler(cfg)} {
-		pod, err := runtime.DefaultUnstructuredConverter.ToUnstructured(c.pod())
-		if err != nil {
-			return nil, fmt.Errorf("putting the pod of %s together: %w", c.name, err)
-		}
-		metadata, _ := pod["metadata"].(map[string]any)
-		delete(metadata, "creationTimestamp")
-		pods[c.name] = pod
+		pods = append(pods, StaticPod{Name: c.name, Image: c.image, Arguments: fmt.Sprint(c.extra), Manifest: c.pod()})
 	}
 
-	return pods, nil
+	return pods
+}
+
+// Resource returns the pod as a resource of Talos has it.
+func (p StaticPod) Resource() (map[string]any, error) {
+	pod, err := runtime.DefaultUnstructuredConverter.ToUnstructured(p.Manifest)
+	if err != nil {
+		return nil, fmt.Errorf("putting the pod of %s together: %w", p.Name, err)
+	}
+	if metadata, ok := pod["metadata"].(map[string]any); ok {
+		delete(metadata, "creationTimestamp")
+	}
+
+	return pod, nil
 }
 
 // secretIn returns a file's path in the folder of a component's secrets.

@@ -4,6 +4,7 @@
 package events
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -57,6 +58,12 @@ func (t *Services) Set(id, state, msg string, healthy bool) {
 	}
 
 	now := timestamppb.New(time.Now())
+	for _, step := range stepsBefore(id, state, s.Events.Events) {
+		if step.Msg != msg {
+			step.Ts = now
+			s.Events.Events = append(s.Events.Events, step)
+		}
+	}
 	s.State = state
 	s.Events.Events = append(s.Events.Events, &machine.ServiceEvent{State: state, Msg: msg, Ts: now})
 	if n := len(s.Events.Events); n > serviceEventsKept {
@@ -78,6 +85,43 @@ func (t *Services) Set(id, state, msg string, healthy bool) {
 	t.log.publish(&machine.ServiceStateEvent{
 		Service: id, Action: action, Message: msg, Health: proto.CloneOf(s.Health),
 	}, "")
+}
+
+// stepsBefore returns what a service says while it starts, and did not say yet.
+func stepsBefore(id, state string, said []*machine.ServiceEvent) []*machine.ServiceEvent {
+	steps := []*machine.ServiceEvent{{State: "Starting", Msg: "Starting service"}, {State: StatePreparing, Msg: "Running pre state"}}
+	switch state {
+	case StatePreparing:
+		steps = steps[:1]
+	case StateRunning:
+		steps = append(steps, &machine.ServiceEvent{State: StatePreparing, Msg: "Creating service runner"},
+			&machine.ServiceEvent{State: StateRunning, Msg: startedAs(id)})
+	default:
+		return nil
+	}
+	for i := len(said) - 1; i >= 0 && said[i].State != StateFinished && said[i].State != StateFailed; i-- {
+		steps = slices.DeleteFunc(steps, func(step *machine.ServiceEvent) bool { return step.Msg == said[i].Msg })
+	}
+
+	return steps
+}
+
+// startedAs returns what a service says once it runs: in a container, as a process, or in machined.
+func startedAs(id string) string {
+	const containerd = `Process Process(["/bin/containerd" "--address" %s]) started with PID 20`
+	switch id {
+	case "containerd":
+		return fmt.Sprintf(containerd,
+			`"/system/run/containerd/containerd.sock" "--state" "/system/run/containerd" "--root" "/system/var/lib/containerd"`)
+	case "cri":
+		return fmt.Sprintf(containerd, `"/run/containerd/containerd.sock" "--config" "/etc/cri/containerd.toml"`)
+	case "auditd", "machined", "syslogd":
+		return "Service started as goroutine"
+	case "udevd":
+		return `Process Process(["/usr/bin/systemd-udevd" "--resolve-names=never"]) started with PID 10`
+	default:
+		return "Started task " + id + " (PID 100) for container " + id
+	}
 }
 
 func (t *Services) Get(id string) *machine.ServiceInfo {

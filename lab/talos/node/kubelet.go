@@ -211,15 +211,9 @@ func (n *Node) nodeSpec() controlplane.NodeSpec {
 	}
 	spec.Addresses = n.kubeletAddresses()
 	if spec.ControlPlane {
-		spec.StaticPods = []controlplane.StaticPod{
-			{Name: "kube-apiserver", Image: cfg.K8sAPIServerConfig().Image(), Arguments: fmt.Sprint(cfg.K8sAPIServerConfig().ExtraArgs())},
-			{
-				Name: "kube-controller-manager", Image: cfg.K8sControllerManagerConfig().Image(),
-				Arguments: fmt.Sprint(cfg.K8sControllerManagerConfig().ExtraArgs()),
-			},
-			{Name: "kube-scheduler", Image: cfg.K8sSchedulerConfig().Image(), Arguments: fmt.Sprint(cfg.K8sSchedulerConfig().ExtraArgs())},
-		}
+		spec.StaticPods = controlplane.StaticPods(cfg)
 	}
+	spec.BootstrapToken = cfg.Cluster().Token().ID()
 
 	return spec
 }

@@ -334,6 +334,7 @@ func (n *Node) clusterResources() []resource.Resource {
 	kubelet := k8s.NewKubeletSpec(k8s.NamespaceName, k8s.KubeletID)
 	kubelet.TypedSpec().Image = machineconfig.KubeletImage(cfg)
 	kubelet.TypedSpec().ExpectedNodename = n.Hostname()
+	kubelet.TypedSpec().Config = machineconfig.KubeletConfiguration(cfg)
 	kubelet.TypedSpec().Args = machineconfig.KubeletArgs(cfg, n.Hostname(), ip.TypedSpec().Addresses)
 	out = append(out, kubelet)
 

@@ -6,6 +6,7 @@ package node
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"strings"
 
 	"github.com/siderolabs/talos/pkg/machinery/api/machine"
@@ -105,6 +106,11 @@ func (n *Node) readNodeStatus(ctx context.Context) {
 	}
 	seen := &k8s.NodeStatusSpec{
 		Nodename: have.Name, Unschedulable: have.Spec.Unschedulable, Labels: have.Labels, Annotations: have.Annotations,
+	}
+	for _, cidr := range have.Spec.PodCIDRs {
+		if p, err := netip.ParsePrefix(cidr); err == nil {
+			seen.PodCIDRs = append(seen.PodCIDRs, p)
+		}
 	}
 	for _, c := range have.Status.Conditions {
 		seen.NodeReady = seen.NodeReady || c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue

@@ -56,13 +56,13 @@ func (n *Node) controlPlaneResources() []resource.Resource {
 		out = append(out, m)
 	}
 
-	pods, err := controlplane.StaticPods(cfg)
-	if err != nil {
-		n.Console("rendering the control plane's pods", "error", err)
-	}
-	for name, pod := range pods {
-		r := k8s.NewStaticPod(k8s.NamespaceName, name)
-		r.TypedSpec().Pod = pod
+	for _, pod := range controlplane.StaticPods(cfg) {
+		r := k8s.NewStaticPod(k8s.NamespaceName, pod.Name)
+		if r.TypedSpec().Pod, err = pod.Resource(); err != nil {
+			n.Console("rendering the control plane's pods", "error", err)
+
+			continue
+		}
 		out = append(out, r)
 	}
 

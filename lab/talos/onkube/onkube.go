@@ -82,6 +82,7 @@ func (c cluster) Node(ctx context.Context, n controlplane.NodeSpec) error {
 		Labels: n.Labels, Annotations: n.Annotations, Taints: n.Taints,
 		KubeletVersion: n.KubeletVersion, OSImage: n.OSImage, KernelVersion: n.KernelVersion,
 		ContainerRuntime: n.ContainerRuntime, CPU: n.CPU, MemoryMiB: n.MemoryMiB, BootID: n.BootID,
+		BootstrapToken: n.BootstrapToken,
 	}
 	for _, p := range n.StaticPods {
 		spec.StaticPods = append(spec.StaticPods, kube.StaticPod(p))
