@@ -26,7 +26,7 @@ func editable(name string) components.ProxmoxNodeArgs {
 	n.GPU.Devices, n.GPU.Identities, n.GPU.Mapping = nil, nil, spec.Ptr("gpu")
 	n.USB = n.USB[:1]
 	n.SCSIHardware = spec.Ptr("virtio-scsi-single")
-	n.InstallDisk = spec.Ptr("/dev/disk/by-id/one") // the disk's own link would go with its serial number
+	n.InstallDisk = spec.Ptr("/dev/disk/by-path/pci-0000:00:05.0-scsi-0:0:0:0") // its own link would go with the serial number
 	n.Disks["kept"] = spec.Disk{Size: spec.Ptr(spec.GiB(50)), UnitNumber: spec.Ptr(1), KeepOnRebuild: spec.Ptr(true)}
 	n.Disks["second"] = spec.Disk{Size: spec.Ptr(spec.GiB(5)), UnitNumber: spec.Ptr(9)}
 	n.Networks["storage"] = spec.Network{
@@ -181,7 +181,7 @@ func together() map[string]func(*spec.NamedNode) {
 		n("numa"): func(n *spec.NamedNode) {
 			n.NUMA, n.NUMANodes, n.Hugepages, n.KeepHugepages = spec.Ptr(false), nil, nil, nil
 		},
-		n("installDisk"):       func(n *spec.NamedNode) { n.InstallDisk = spec.Ptr("/dev/disk/by-id/two") },
+		n("installDisk"):       func(n *spec.NamedNode) { n.InstallDisk = spec.Ptr("/dev/disk/by-path/pci-0000:00:06.0-scsi-0:0:0:0") },
 		n("osDisk.datastore"):  func(n *spec.NamedNode) { n.OSDisk.Datastore = spec.Ptr("ceph") },
 		n("disks.*.datastore"): diskEdit(func(d *spec.Disk) { d.Datastore = spec.Ptr("ceph") }),
 		n("watchdog"):          func(n *spec.NamedNode) { n.Watchdog = nil },

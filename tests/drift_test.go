@@ -20,7 +20,6 @@ import (
 // TestMakeDriftNamesWhatWasChanged changes on three nodes by hand what no provider looks at, and has
 // `make drift` itself name exactly that, for a stack whose state is in a backend of its own.
 func TestMakeDriftNamesWhatWasChanged(t *testing.T) {
-	heavy(t)
 	t.Parallel()
 	s := newSite(t)
 	s.ownBackend()

@@ -60,7 +60,6 @@ func (c trio) set(key, value string) {
 // TestTheGateAndItsJudge edits every machine at once. With the gate the trace shows one control plane
 // down at a time; with the gate taken out the same judge finds two down at once.
 func TestTheGateAndItsJudge(t *testing.T) {
-	heavy(t)
 	t.Parallel()
 	c := newTrio(t)
 

@@ -35,7 +35,8 @@ func TestAReleaseThatAKillLeftPendingIsInstalledAgain(t *testing.T) {
 	var out bytes.Buffer
 	cmd.Dir, cmd.Stdout, cmd.Stderr = s.project, &out, &out
 	require.NoError(t, cmd.Start())
-	require.Eventually(t, func() bool { return notes("pending-install") == 1 }, 3*time.Minute, 50*time.Millisecond, "the release is being installed")
+	require.Eventually(t, func() bool { return notes("pending-install") == 1 }, 3*time.Minute, 50*time.Millisecond,
+		"the release is being installed")
 	killWithDescendants(t, cmd.Process.Pid)
 	require.Error(t, cmd.Wait())
 	require.Equal(t, 1, notes("pending-install"), "the kill was in the middle of the installation:\n%s", out.String())
@@ -45,7 +46,8 @@ func TestAReleaseThatAKillLeftPendingIsInstalledAgain(t *testing.T) {
 	assert.Contains(t, r.all(), "release flux2 was left pending-install by an earlier run: it is installed again, over what is there")
 	assert.Equal(t, 1, notes("deployed"))
 	assert.Zero(t, notes("pending-install"))
-	s.must("pulumi", "refresh", "--stack", "small", "--config-file", file, "--clear-pending-creates", "--yes", "--skip-preview", "--non-interactive")
+	s.must("pulumi", "refresh", "--stack", "small", "--config-file", file, "--clear-pending-creates", "--yes", "--skip-preview",
+		"--non-interactive")
 	s.must("pulumi", "preview", "--stack", "small", "--config-file", file, "--expect-no-changes", "--non-interactive")
 }
 

@@ -52,7 +52,8 @@ func TestALivingVMThatTheStateForgotIsBroughtBack(t *testing.T) {
 	assert.Contains(t, r.all(), "VM 302 on host pve1 is the living node cp-2 itself, which dropped out of the state")
 
 	known := s.urns("small")
-	undone := s.try(tpx, "adopt", "small", "--config-file", s.small("  talos-proxmox:lifecycle:\n", "  talos-proxmox:lifecycle:\n    replace: {cp-1: 1}\n"))
+	rebuilt := s.small("  talos-proxmox:lifecycle:\n", "  talos-proxmox:lifecycle:\n    replace: {cp-1: 1}\n")
+	undone := s.try(tpx, "adopt", "small", "--config-file", rebuilt)
 	assert.NotZero(t, undone.code)
 	assert.Contains(t, undone.all(), "up would replace or delete VMs: ")
 	assert.Contains(t, undone.all(), "nothing is adopted, and the state is as it was")

@@ -15,7 +15,6 @@ import (
 // TestWhatWasChangedByHandIsShown changes one machine in Proxmox VE itself. A refresh names exactly that,
 // and an up puts it back, through the gate.
 func TestWhatWasChangedByHandIsShown(t *testing.T) {
-	heavy(t)
 	t.Parallel()
 	s := newSite(t)
 	c := s.up("small", s.small())

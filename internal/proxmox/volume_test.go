@@ -41,7 +41,8 @@ func TestUsersOfAVolume(t *testing.T) {
 				"/nodes/alpha/storage/iso/content": files,
 				"/nodes/alpha/storage/iso/status":  map[string]any{"shared": c.shared},
 				"/cluster/resources": []map[string]any{
-					{"vmid": 301, "name": "cp-1", "node": "alpha"}, {"vmid": 302, "name": "db", "node": "alpha"}, {"vmid": 401, "name": "cp-1", "node": "charlie"},
+					{"vmid": 301, "name": "cp-1", "node": "alpha"}, {"vmid": 302, "name": "db", "node": "alpha"},
+					{"vmid": 401, "name": "cp-1", "node": "charlie"},
 				},
 				"/nodes/alpha/qemu/301/config":   map[string]any{"ide2": "iso:iso/talos.iso,media=cdrom"},
 				"/nodes/alpha/qemu/302/config":   map[string]any{"ide2": "none,media=cdrom"},

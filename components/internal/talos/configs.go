@@ -19,8 +19,8 @@ import (
 
 // applyConfigurations applies every node's configuration: control planes one after the other, then the first worker,
 // then all others, so that an edit that does harm stops at one node. While the cluster is made, each gets it as soon as
-// its machine is there, and so does a machine that is made in a cluster that lives. It returns the fingerprint of each configuration too, which tells whether a node has to be
-// looked at again.
+// its machine is there, and so does a machine that is made in a cluster that lives. It returns the fingerprint of each
+// configuration too, which tells whether a node has to be looked at again.
 func applyConfigurations(b *Build, manifests pulumi.Output) (map[string]*machine.ConfigurationApply, pulumi.StringMap, error) {
 	applies := make(map[string]*machine.ConfigurationApply, len(b.Config.Nodes))
 	fingerprints := make(pulumi.StringMap, len(b.Config.Nodes))

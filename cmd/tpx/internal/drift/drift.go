@@ -3,8 +3,8 @@
 
 // Package drift names what somebody changed by hand on the nodes of a stack since its last up, in what the
 // providers do not look at: Talos versions, schematics, machine configurations, members of etcd, nodes of
-// Kubernetes; and disks that were added to VMs, which the provider takes out of none. What the nodes are supposed to be, and the credentials, are in the stack's state; nothing
-// secret is printed or written.
+// Kubernetes; and disks that were added to VMs, which the provider takes out of none. What the nodes are supposed to be,
+// and the credentials, are in the stack's state; nothing secret is printed or written.
 package drift
 
 import (
