@@ -96,6 +96,20 @@ func (c *Cluster) view(v *vm) VM {
 	return out
 }
 
+// file returns the lines of a VM's configuration file as its host writes it.
+func (v *vm) file() []string {
+	lines := pve.SettingLines(v.Config, v.Lock)
+	if len(v.Pending)+len(v.PendingDelete) == 0 {
+		return lines
+	}
+	lines = append(lines, "", "[PENDING]")
+	if len(v.PendingDelete) > 0 {
+		lines = append(lines, "delete: "+strings.Join(slices.Sorted(slices.Values(v.PendingDelete)), ","))
+	}
+
+	return append(lines, pve.SettingLines(v.Pending, "")...)
+}
+
 func digest(config map[string]string) string {
 	var b strings.Builder
 	for _, k := range slices.Sorted(maps.Keys(config)) {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/cosi-project/runtime/pkg/state"
 	"github.com/siderolabs/talos/pkg/machinery/config"
+	"github.com/siderolabs/talos/pkg/machinery/resources/cluster"
 	"github.com/siderolabs/talos/pkg/machinery/resources/k8s"
 
 	"github.com/talos-proxmox/talos-proxmox/lab/site/guest"
@@ -23,6 +24,7 @@ import (
 	"github.com/talos-proxmox/talos-proxmox/lab/talos/machineconfig"
 	"github.com/talos-proxmox/talos-proxmox/lab/talos/nodenet"
 	"github.com/talos-proxmox/talos-proxmox/lab/talos/nodepki"
+	"github.com/talos-proxmox/talos-proxmox/lab/talos/onask"
 )
 
 // Node plays one power cycle of one machine.
@@ -340,7 +342,7 @@ func (n *Node) Resources() state.State {
 		return nil
 	}
 
-	return state.WrapCore(asked{CoreState: n.state, publish: n.publishMembers})
+	return state.WrapCore(onask.State{CoreState: n.state, Type: cluster.MemberType, Publish: n.publishMembers})
 }
 
 // partialConfig returns the configuration without a machine's part that maintenance mode was given.

@@ -7,10 +7,13 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 
 	"github.com/cosi-project/runtime/pkg/resource"
+	"github.com/siderolabs/talos/pkg/machinery/config/machine"
 	"github.com/siderolabs/talos/pkg/machinery/constants"
 	"github.com/siderolabs/talos/pkg/machinery/nethelpers"
+	"github.com/siderolabs/talos/pkg/machinery/resources/cluster"
 	"github.com/siderolabs/talos/pkg/machinery/resources/etcd"
 	"github.com/siderolabs/talos/pkg/machinery/resources/k8s"
 	"github.com/siderolabs/talos/pkg/machinery/resources/network"
@@ -212,4 +215,45 @@ func linkLocal(mac net.HardwareAddr) netip.Prefix {
 	a := [16]byte{0: 0xfe, 1: 0x80, 8: mac[0] ^ 2, 9: mac[1], 10: mac[2], 11: 0xff, 12: 0xfe, 13: mac[3], 14: mac[4], 15: mac[5]}
 
 	return netip.PrefixFrom(netip.AddrFrom16(a), 64)
+}
+
+// publishMembers publishes the members of the cluster, now and from now on in this boot. Nobody has asked for them before:
+// each node has a resource for each member, which of a thousand nodes would be a million.
+func (n *Node) publishMembers() {
+	n.mu.Lock()
+	already := n.membersAsked
+	n.membersAsked = true
+	n.mu.Unlock()
+	if !already {
+		n.PublishState()
+	}
+}
+
+// memberResources returns the members of the node's cluster; none while nobody has asked for them.
+func (n *Node) memberResources() []resource.Resource {
+	n.mu.Lock()
+	wanted := n.membersAsked
+	n.mu.Unlock()
+	if !wanted {
+		return nil
+	}
+	var out []resource.Resource
+	for _, peer := range n.Nodes.peers(n) {
+		m := cluster.NewMember(cluster.NamespaceName, peer.Hostname())
+		s := m.TypedSpec()
+		s.NodeID = peer.Disk.Read().NodeID
+		s.Hostname, s.OperatingSystem = peer.Hostname(), "Talos ("+peer.Image.Talos+")"
+		s.MachineType = machine.TypeWorker
+		if machineconfig.IsControlPlane(peer.Config()) {
+			s.MachineType = machine.TypeControlPlane
+			s.ControlPlane = &cluster.ControlPlane{APIServerPort: 6443}
+		}
+		for _, p := range peer.Book.Addresses() {
+			s.Addresses = append(s.Addresses, p.Addr())
+		}
+		slices.SortFunc(s.Addresses, netip.Addr.Compare)
+		out = append(out, m)
+	}
+
+	return out
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-package node
+package onask_test
 
 import (
 	"testing"
@@ -14,6 +14,8 @@ import (
 	"github.com/siderolabs/talos/pkg/machinery/resources/runtime"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/talos-proxmox/talos-proxmox/lab/talos/onask"
 )
 
 // TestMembersAreThereForWhoAsks asks for resources in each way that the state knows: the members of the cluster are
@@ -48,7 +50,7 @@ func TestMembersAreThereForWhoAsks(t *testing.T) {
 			t.Parallel()
 
 			core, published := namespaced.NewState(inmem.Build), 0
-			st := state.WrapCore(asked{CoreState: core, publish: func() { published++ }})
+			st := state.WrapCore(onask.State{CoreState: core, Type: cluster.MemberType, Publish: func() { published++ }})
 			if err := ask(st, others); err != nil {
 				require.True(t, state.IsNotFoundError(err), err)
 			}

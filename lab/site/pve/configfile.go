@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the talos-proxmox authors.
 
-package site
+package pve
 
 import (
 	"fmt"
@@ -10,21 +10,8 @@ import (
 	"strings"
 )
 
-// file returns the lines of a VM's configuration file as its host writes it.
-func (v *vm) file() []string {
-	lines := settingLines(v.Config, v.Lock)
-	if len(v.Pending)+len(v.PendingDelete) == 0 {
-		return lines
-	}
-	lines = append(lines, "", "[PENDING]")
-	if len(v.PendingDelete) > 0 {
-		lines = append(lines, "delete: "+strings.Join(slices.Sorted(slices.Values(v.PendingDelete)), ","))
-	}
-
-	return append(lines, settingLines(v.Pending, "")...)
-}
-
-func settingLines(config map[string]string, lock string) []string {
+// SettingLines returns the lines of a section of a VM's configuration file.
+func SettingLines(config map[string]string, lock string) []string {
 	var lines []string
 	if text, ok := config["description"]; ok {
 		for _, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
