@@ -134,6 +134,7 @@ var varying = []struct {
 	{regexp.MustCompile(`token: <redacted>`), "token: <base64>"},
 	{regexp.MustCompile(`"token-id":"[a-z0-9]{6}"`), `"token-id":"<id>"`},
 	{regexp.MustCompile(`bootstrap-token-[a-z0-9]{6}`), "bootstrap-token-<id>"},
+	{regexp.MustCompile(`"staticPodURL":"http://127.0.0.1:\d+"`), `"staticPodURL":"<url>"`},
 	{regexp.MustCompile(`PID \d+`), "PID <id>"},
 	{regexp.MustCompile(`"bytes":"[^"]*"?.*`), `"bytes":"<bytes>`},
 	{regexp.MustCompile(`"(ca|crt)":"(LS0t[^"]*|<base64>)"?`), `"$1":"<base64>`},

@@ -37,7 +37,7 @@ func KubeletArgs(cfg config.Provider, nodename string, addresses []netip.Addr) [
 
 // KubeletConfiguration returns the configuration of a node's kubelet, as Talos 1.12 puts it together.
 func KubeletConfiguration(cfg config.Provider) map[string]any {
-	kubelet, memory := cfg.K8sKubeletConfig(), "192Mi"
+	kubelet, memory := cfg.K8sKubeletConfig(), "384Mi"
 	if IsControlPlane(cfg) {
 		memory = "512Mi"
 	}
@@ -66,7 +66,7 @@ func KubeletConfiguration(cfg config.Provider) map[string]any {
 		"memorySwap": map[string]any{}, "oomScoreAdj": -450, "port": 10250, "resolvConf": "/system/resolved/resolv.conf",
 		"rotateCertificates": true, "seccompDefault": kubelet.DefaultRuntimeSeccompProfileEnabled(), "serializeImagePulls": false,
 		"shutdownGracePeriod": "30s", "shutdownGracePeriodCriticalPods": "10s", "streamingConnectionIdleTimeout": "5m0s",
-		"systemCgroups":  "/system",
+		"staticPodURL": "http://127.0.0.1:40000", "systemCgroups": "/system",
 		"systemReserved": map[string]any{"cpu": "50m", "ephemeral-storage": "256Mi", "memory": memory, "pid": "100"},
 		"tlsMinVersion":  "VersionTLS13",
 	}
