@@ -64,6 +64,9 @@ func editSetting(t *testing.T, name string, args *components.ProxmoxNodeArgs) {
 
 		return
 	}
+	if name == "images.*.arch" {
+		args.Node.Watchdog = nil // which has no driver there
+	}
 	if name == "images.*.overlay" {
 		args.Image.Overlay = &spec.Overlay{Name: "rpi_generic", Image: "siderolabs/sbc-raspberrypi"}
 
@@ -184,7 +187,9 @@ func together() map[string]func(*spec.NamedNode) {
 		n("installDisk"):       func(n *spec.NamedNode) { n.InstallDisk = spec.Ptr("/dev/disk/by-path/pci-0000:00:06.0-scsi-0:0:0:0") },
 		n("osDisk.datastore"):  func(n *spec.NamedNode) { n.OSDisk.Datastore = spec.Ptr("ceph") },
 		n("disks.*.datastore"): diskEdit(func(d *spec.Disk) { d.Datastore = spec.Ptr("ceph") }),
+		n("watchdog.model"):    func(n *spec.NamedNode) { n.Watchdog = nil }, // Talos has a driver for one model
 		n("watchdog"):          func(n *spec.NamedNode) { n.Watchdog = nil },
+		n("sharedMemory"):      func(n *spec.NamedNode) { n.SharedMemory = spec.Ptr(spec.MiB(128)) },
 		n("vga"):               func(n *spec.NamedNode) { n.VGA = nil },
 		n("vga.clipboard"):     func(n *spec.NamedNode) { n.VGA.Clipboard = nil },
 		n("startup"):           func(n *spec.NamedNode) { n.Startup = nil },

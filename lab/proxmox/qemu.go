@@ -31,6 +31,28 @@ func (a *api) vm(pattern, privilege string, h vmHandler) {
 	})
 }
 
+// createVM takes the call that creates a VM.
+func createVM(r *request) (any, error) {
+	id, err := strconv.Atoi(r.param("vmid"))
+	if err != nil {
+		return nil, bad("vmid", "property is missing and it is not optional")
+	}
+	path := "/vms/" + strconv.Itoa(id)
+	if p := r.param("pool"); p == "" || r.check(at("/pool/"+p, "VM.Allocate")) != nil {
+		if err := r.check(at(path, "VM.Allocate")); err != nil {
+			return nil, denied()
+		}
+	}
+	if err := site.CheckRoot(r.params(), r.user); err != nil {
+		return nil, err
+	}
+	if err := r.check(settingNeeds(path, r.params(), true)...); err != nil {
+		return nil, err
+	}
+
+	return upid(r.cluster.Create(r.PathValue("node"), id, r.params(), r.user))
+}
+
 func (a *api) qemu() {
 	a.handle("GET /nodes/{node}/qemu", "", func(r *request) (any, error) {
 		all := []object{}
@@ -42,26 +64,7 @@ func (a *api) qemu() {
 
 		return all, r.cluster.CheckHost(r.PathValue("node"))
 	})
-	a.handle("POST /nodes/{node}/qemu", "", func(r *request) (any, error) {
-		id, err := strconv.Atoi(r.param("vmid"))
-		if err != nil {
-			return nil, bad("vmid", "property is missing and it is not optional")
-		}
-		path := "/vms/" + strconv.Itoa(id)
-		if p := r.param("pool"); p == "" || r.check(at("/pool/"+p, "VM.Allocate")) != nil {
-			if err := r.check(at(path, "VM.Allocate")); err != nil {
-				return nil, denied()
-			}
-		}
-		if err := site.CheckRoot(r.params(), r.user); err != nil {
-			return nil, err
-		}
-		if err := r.check(settingNeeds(path, r.params(), true)...); err != nil {
-			return nil, err
-		}
-
-		return upid(r.cluster.Create(r.PathValue("node"), id, r.params(), r.user))
-	})
+	a.handle("POST /nodes/{node}/qemu", "", createVM)
 	a.vm("GET "+vmPath+"/config", "VM.Audit", config)
 	a.vm("GET "+vmPath+"/pending", "VM.Audit", pending)
 	for _, method := range []string{"PUT ", "POST "} {

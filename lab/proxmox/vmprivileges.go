@@ -52,7 +52,9 @@ func settingNeeds(path string, params map[string]string, create bool) []need {
 	for _, key := range slices.Sorted(maps.Keys(params)) {
 		value := params[key]
 		switch {
-		case slices.Contains([]string{"vmid", "node", "delete", "revert", "digest", "pool", "force", "skiplock", "start", "unique", "background_delay"}, key):
+		case slices.Contains([]string{
+			"vmid", "node", "delete", "revert", "digest", "pool", "force", "skiplock", "start", "unique", "background_delay",
+		}, key):
 		case driveKey.MatchString(key):
 			needs = append(needs, driveNeeds(path, value, create)...)
 		default:

@@ -31,7 +31,9 @@ func (c *Cluster) Update(host string, id int, params map[string]string, user str
 	given := params
 	params = maps.Clone(params)
 	remove, revert := pve.SplitList(params["delete"]), pve.SplitList(params["revert"])
-	for _, k := range []string{"delete", "digest", "node", "vmid", "force", "skiplock", "background_delay", "revert", "import-working-storage"} {
+	for _, k := range []string{
+		"delete", "digest", "node", "vmid", "force", "skiplock", "background_delay", "revert", "import-working-storage",
+	} {
 		delete(params, k)
 	}
 	if err := checkUpdate(d, given, params, remove, revert, user); err != nil {

@@ -32,7 +32,10 @@ func columns() []column {
 		{name: "CPU of the plan's program, s", value: seconds(func(r row) time.Duration { return r.Plan.CPU }), format: "%.1f", growth: true},
 		{name: "memory of the plan's program, MiB", value: func(r row) float64 { return r.Plan.Memory }, format: "%.0f"},
 		{name: "up, s", value: seconds(func(r row) time.Duration { return r.Up.Wall }), format: "%.1f", upOnly: true},
-		{name: "CPU of up's program, s", value: seconds(func(r row) time.Duration { return r.Up.CPU }), format: "%.1f", growth: true, upOnly: true},
+		{
+			name: "CPU of up's program, s", value: seconds(func(r row) time.Duration { return r.Up.CPU }), format: "%.1f",
+			growth: true, upOnly: true,
+		},
 		{name: "memory of up's program, MiB", value: func(r row) float64 { return r.Up.Memory }, format: "%.0f", upOnly: true},
 		{name: "waits of the site, s", value: seconds(func(r row) time.Duration { return r.Waits }), format: "%.1f", upOnly: true},
 		{name: "first VM, s", value: seconds(func(r row) time.Duration { return r.FirstVM }), format: "%.1f", upOnly: true},

@@ -112,15 +112,20 @@ func (r *rules) gitopsMethod(g spec.GitOps) {
 	}
 }
 
+// gitHost checks that pods reach the git host of a repository.
+func (r *rules) gitHost(address string) {
+	if u, ok := scope.WebURL(address, "https", "http", "ssh"); ok && scope.Loopback(u.Hostname()) && !r.Wrong("gitops.git.url") {
+		r.Addf("gitops.git.url", "%s is the controller's own pod: name the git host as pods reach it", u.Hostname())
+	}
+}
+
 // git checks the repository to reconcile.
 func (r *rules) git(g spec.Git) {
 	if g.URL == nil {
 		r.Addf("gitops.git.url", "is required: write https://… or ssh://git@host/…")
 	} else {
 		r.gitURL(g)
-		if u, ok := scope.WebURL(*g.URL, "https", "http", "ssh"); ok && scope.Loopback(u.Hostname()) && !r.Wrong("gitops.git.url") {
-			r.Addf("gitops.git.url", "%s is the controller's own pod: name the git host as pods reach it", u.Hostname())
-		}
+		r.gitHost(*g.URL)
 	}
 	var refs []string
 	for name, ref := range map[string]*string{"branch": g.Branch, "tag": g.Tag, "semver": g.Semver, "commit": g.Commit} {
@@ -224,15 +229,16 @@ func (r *rules) gitAuth(g spec.Git) {
 		r.deployKeyHost(at+".register", g, *a.Register)
 	}
 	r.Certificate(at+".ca", a.CA)
-	if a.GitHubApp != nil && a.GitHubApp.BaseURL != nil {
-		r.gitHubURL(at+".githubApp.baseUrl", *a.GitHubApp.BaseURL)
-	}
+	r.gitHubURL(at+".githubApp.baseUrl", a.GitHubApp)
 }
 
-// gitHubURL checks the address of a GitHub Enterprise Server.
-func (r *rules) gitHubURL(at, address string) {
-	if _, ok := scope.WebURL(address, "https"); !ok {
-		r.Addf(at, "%q is no https:// URL", address)
+// gitHubURL checks the address of a GitHub Enterprise Server, where an app has one.
+func (r *rules) gitHubURL(at string, app *spec.GitHubApp) {
+	if app == nil || app.BaseURL == nil {
+		return
+	}
+	if _, ok := scope.WebURL(*app.BaseURL, "https"); !ok {
+		r.Addf(at, "%q is no https:// URL", *app.BaseURL)
 	}
 }
 

@@ -15,7 +15,6 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 )
@@ -180,14 +179,6 @@ func isReady(pod *corev1.Pod) error {
 	}
 
 	return fmt.Errorf("pod %s is %s: %v %v", pod.Name, pod.Status.Phase, pod.Status.Conditions, pod.Status.ContainerStatuses)
-}
-
-func isGone(err error) error {
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-
-	return fmt.Errorf("still there: %w", err)
 }
 
 // seen tells how a pod looks, for sequences.

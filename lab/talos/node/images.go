@@ -56,7 +56,9 @@ func (n *Node) ImageNames() []string {
 // ServiceImages returns the images that the node's own services run from.
 func (n *Node) ServiceImages() []string {
 	var images []string
-	for id, image := range map[string]string{"kubelet": machineconfig.KubeletImage(n.Config()), ServiceEtcd: machineconfig.EtcdImage(n.Config())} {
+	for id, image := range map[string]string{
+		"kubelet": machineconfig.KubeletImage(n.Config()), ServiceEtcd: machineconfig.EtcdImage(n.Config()),
+	} {
 		if s := n.Services.Get(id); s != nil && s.GetState() == events.StateRunning {
 			images = append(images, image)
 		}

@@ -112,10 +112,13 @@ func (d *Description) check(value any, p property, path, instance string, found 
 
 		return
 	}
-	if !checkType(value, p.Type, path, found) {
-		return
+	if checkType(value, p.Type, path, found) {
+		d.checkContent(value, p, path, found)
 	}
+}
 
+// checkContent checks what a value of the right type holds.
+func (d *Description) checkContent(value any, p property, path string, found problems) {
 	switch v := value.(type) {
 	case []any:
 		for i, element := range v {

@@ -69,7 +69,9 @@ var simple = map[string]struct {
 	"pve-bridge-id": {regexp.MustCompile(`^[-_.\pL\pN]+\n?$`), "invalid bridge ID '%s'"},
 	"pve-vmid":      {regexp.MustCompile(`^[1-9][0-9]{2,8}\n?$`), "value does not look like a valid VM ID"},
 	"pve-node":      {regexp.MustCompile(`^` + label + `\n?$`), "value does not look like a valid node name"},
-	"mac-addr":      {regexp.MustCompile(`(?i)^[a-f0-9][02468ace](:[a-f0-9]{2}){5}\n?$`), "value does not look like a valid unicast MAC address"},
+	"mac-addr": {
+		regexp.MustCompile(`(?i)^[a-f0-9][02468ace](:[a-f0-9]{2}){5}\n?$`), "value does not look like a valid unicast MAC address",
+	},
 	"dns-name":      {regexp.MustCompile(`^(` + label + `\.)*` + label + `\n?$`), "value does not look like a valid DNS name"},
 	"pve-iface":     {regexp.MustCompile(`(?i)^[a-z][a-z0-9_]{1,20}([:.]\d+)?\n?$`), "invalid network interface name '%s'"},
 	"disk-size":     {regexp.MustCompile(`^\d+(\.\d+)?([KMGT](iB)?)?\n?$`), "value does not look like a valid disk size: %s"},
@@ -106,22 +108,16 @@ func (d *Description) checkNamed(name, s string) error {
 	switch name {
 	case "pve-storage-id":
 		return checkID(s, "storage")
-	case "pve-volume-id-or-qm-path", "pve-volume-id-or-absolute-path":
-		if strings.HasPrefix(s, "/") || name == "pve-volume-id-or-qm-path" && (s == "none" || s == "cdrom") {
-			return nil
-		}
-
-		return d.checkNamed("pve-volume-id", s)
+	case "pve-volume-id-or-qm-path":
+		return d.checkVolumeOr(s, "none", "cdrom")
+	case "pve-volume-id-or-absolute-path":
+		return d.checkVolumeOr(s)
 	case "storage-pair":
 		return d.checkPair(s)
 	case "pve-hotplug-features":
 		return d.checkParts("pve-hotplug-feature", s, "0", "1")
 	case "pve-startup-order":
-		if s == "" || s == "0" {
-			return errors.New("unable to parse startup options")
-		}
-
-		return d.checkParts("startup-part", s)
+		return d.checkStartup(s)
 	case "pve-cpuset":
 		return d.checkParts("cpuset-part", s)
 	case "pve-qm-bootdev":
@@ -133,14 +129,35 @@ func (d *Description) checkNamed(name, s string) error {
 
 		return fmt.Errorf("invalid boot disk '%s'", s)
 	case "pve-phys-bits":
-		if n, err := strconv.Atoi(s); s == "host" || err == nil && n >= 8 && n <= 64 {
-			return nil
-		}
-
-		return errors.New("value must be an integer between 8 and 64 or 'host'")
+		return checkPhysBits(s)
 	}
 
 	return checkAddress(name, s)
+}
+
+func checkPhysBits(s string) error {
+	if n, err := strconv.Atoi(s); s == "host" || err == nil && n >= 8 && n <= 64 {
+		return nil
+	}
+
+	return errors.New("value must be an integer between 8 and 64 or 'host'")
+}
+
+// checkVolumeOr checks a volume; a path and some words are right too.
+func (d *Description) checkVolumeOr(s string, words ...string) error {
+	if strings.HasPrefix(s, "/") || slices.Contains(words, s) {
+		return nil
+	}
+
+	return d.checkNamed("pve-volume-id", s)
+}
+
+func (d *Description) checkStartup(s string) error {
+	if s == "" || s == "0" {
+		return errors.New("unable to parse startup options")
+	}
+
+	return d.checkParts("startup-part", s)
 }
 
 func (d *Description) checkParts(name, s string, whole ...string) error {
@@ -190,7 +207,8 @@ func (d *Description) checkBootDevice(s string) error {
 	base := strings.TrimRight(s, "0123456789")
 	n, err := strconv.Atoi(s[len(base):])
 	last, numbered := d.indexes[base]
-	if err == nil && numbered && n <= last && slices.Contains([]string{"net", "usb", "hostpci", "ide", "sata", "scsi", "virtio", "unused"}, base) {
+	bootable := slices.Contains([]string{"net", "usb", "hostpci", "ide", "sata", "scsi", "virtio", "unused"}, base)
+	if err == nil && numbered && n <= last && bootable {
 		return nil
 	}
 
