@@ -7,10 +7,11 @@ package daemon
 func operations() []string {
 	return []string{
 		"etcd.join", "etcd.leave", "etcd.remove", "etcd.snapshot",
-		"image.pull", "kube.manifests", "kube.start", "kubernetes.start",
+		"ha.relocate", "image.pull", "kube.manifests", "kube.start", "kubernetes.start",
 		"node.down", "node.drain", "node.serving",
-		"pve.download", "pve.imgcopy", "pve.imgdel", "pve.qmclone", "pve.qmcreate", "pve.qmdestroy", "pve.qmigrate",
-		"pve.qmmove", "pve.qmreboot", "pve.qmreset", "pve.qmshutdown", "pve.qmstart", "pve.qmstop", "pve.resize",
+		"pve.download", "pve.ha", "pve.hamigrate", "pve.imgcopy", "pve.imgdel", "pve.qmclone", "pve.qmconfig", "pve.qmcreate",
+		"pve.qmdestroy", "pve.qmigrate", "pve.qmmove", "pve.qmreboot", "pve.qmreset", "pve.qmshutdown", "pve.qmstart",
+		"pve.qmstop", "pve.qmtemplate", "pve.resize",
 		"qm.importdisk",
 		"talos.apply", "talos.boot", "talos.bootstrap", "talos.halt", "talos.install", "talos.maintenance",
 		"talos.reboot", "talos.reset", "talos.shutdown", "talos.upgrade",
