@@ -103,6 +103,8 @@ func TestTwoRunsAtOnce(t *testing.T) {
 	c := s.up("small", s.small())
 	edited := s.small("memory: 2048", "memory: 3072")
 
+	hang := s.lab("fault", "add", "task-hang", "type=qmreboot", "count=1") // else a slow second run comes too late
+	require.Zero(t, hang.code, hang.all())
 	started := time.Now()
 	first := s.command("pulumi", "up", "--stack", "small", "--config-file", edited, "--yes", "--skip-preview", "--non-interactive")
 	first.Dir = s.project
@@ -114,6 +116,7 @@ func TestTwoRunsAtOnce(t *testing.T) {
 	}, 2*time.Minute, 300*time.Millisecond, "the first run is in the gate")
 	s.must("pulumi", "cancel", "--stack", "small", "--yes")
 	c.refuses(edited, "another run is changing this cluster: stack talos-proxmox/small on ")
+	require.Zero(t, s.lab("fault", "clear").code)
 
 	require.NoError(t, first.Wait(), said.String())
 	assert.Empty(t, s.trace(started).gateProblems(1))
