@@ -7,6 +7,7 @@
 package proxmox
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -15,6 +16,8 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"os"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -28,6 +31,25 @@ type Access struct {
 	Username, Password string
 	// Insecure turns certificate verification off.
 	Insecure bool
+}
+
+// OrEnvironment returns the access with what it leaves out as the provider finds it: in the variables PROXMOX_VE_ENDPOINT,
+// PROXMOX_VE_API_TOKEN, PROXMOX_VE_USERNAME and PROXMOX_VE_PASSWORD. Insecure stays as it is.
+func (a Access) OrEnvironment() Access {
+	for name, field := range map[string]*string{
+		"ENDPOINT": &a.Endpoint, "API_TOKEN": &a.Token, "USERNAME": &a.Username, "PASSWORD": &a.Password,
+	} {
+		*field = cmp.Or(*field, os.Getenv("PROXMOX_VE_"+name))
+	}
+
+	return a
+}
+
+// InsecureByEnvironment reports whether PROXMOX_VE_INSECURE turns certificate verification off.
+func InsecureByEnvironment() bool {
+	insecure, _ := strconv.ParseBool(os.Getenv("PROXMOX_VE_INSECURE"))
+
+	return insecure
 }
 
 // Complete reports whether it is enough to connect with.

@@ -97,7 +97,7 @@ func (r *rules) knownNode(path, name string) {
 // stackFile are files that Pulumi and Go read.
 var stackFile = regexp.MustCompile(`^(Pulumi(\.[^/]+)?\.yaml|go\.(mod|sum)|[^/]+\.go)$`)
 
-// noPath is what a problem says of a text that is no path.
+// noPath says what is wrong with a text that is no path.
 const noPath = "is no path of this machine, since nothing reads addresses or variables there: write the path itself"
 
 // notAPath reports whether a path is an address, or names a variable as shells do.

@@ -72,7 +72,7 @@ func knownMachines(b *Build) madeBefore {
 	return known
 }
 
-// nodeToken is the type of the component that has a node's VM.
+// nodeToken names the type of the component that has a node's VM.
 const nodeToken = "talos-proxmox:components:ProxmoxNode"
 
 // maintenanceLimit bounds the look at whether a node waits for its first configuration.

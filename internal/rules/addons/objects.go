@@ -27,7 +27,7 @@ var lowerKinds = map[string]bool{
 	"StatefulSet": true, "Pod": true, "Job": true, "CronJob": true, "Ingress": true, "PersistentVolumeClaim": true, "StorageClass": true,
 }
 
-// textBlocks are blocks whose values Kubernetes takes as text alone, by kind.
+// textBlocks lists blocks whose values Kubernetes takes as text alone, by kind.
 var textBlocks = map[string][]string{"ConfigMap": {"data", "binaryData"}, "Secret": {"data", "stringData"}}
 
 // notText returns the first key of a block whose value is not text; "" where there is none.

@@ -23,10 +23,10 @@ func beyond(text string, most float64) bool {
 	return err == nil && (n < 0 || n > most)
 }
 
-// rates are fields of which the kubelet takes no number below 0.
+// rates lists fields of which the kubelet takes no number below 0.
 var rates = []string{"registryPullQPS", "registryBurst", "eventRecordQPS", "eventBurst", "kubeAPIQPS", "kubeAPIBurst"}
 
-// ownPorts are fields with ports, and those at which the kubelet listens by itself.
+// ownPorts lists fields with ports, and those at which the kubelet listens by itself.
 var ownPorts = map[string]int{"port": 10250, "healthzPort": 10248, "readOnlyPort": 0}
 
 // namespacedSysctls begin the parameters that a pod may have for itself.

@@ -16,7 +16,7 @@ import (
 // driveName is the link of a SCSI disk by its slot.
 var driveName = regexp.MustCompile(`^scsi-0QEMU_QEMU_HARDDISK_drive-scsi([0-9]+)$`)
 
-// linkParts are parts of links below /dev/disk, with the bus whose disks have them; "" where none of a VM's buses gives such a name.
+// linkParts lists parts of links below /dev/disk, with the bus whose disks have them; "" where none of a VM's buses gives such a name.
 var linkParts = map[string]map[string]string{
 	"by-id":   {"scsi-": "scsi", "ata-": "sata", "virtio-": "virtio", "nvme-": "", "usb-": "", "wwn-": ""},
 	"by-path": {"-scsi-": "scsi", "-ata-": "sata", "-nvme-": "", "-usb-": ""},

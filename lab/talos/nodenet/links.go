@@ -100,7 +100,7 @@ func ConfigGateways(cfg config.Provider, links []Link) []netip.Addr {
 
 	aliases := aliasesOf(cfg, links)
 	for _, l := range cfg.NetworkCommonLinkConfigs() {
-		if _, physical := l.(cfgtypes.NetworkPhysicalLinkConfig); physical && !linkExists(l.Name(), links, aliases) {
+		if isMissing(l, links, aliases) {
 			continue
 		}
 		for _, r := range l.Routes() {
@@ -114,6 +114,13 @@ func ConfigGateways(cfg config.Provider, links []Link) []netip.Addr {
 	}
 
 	return gateways
+}
+
+// isMissing reports whether a configured link is a physical one that the machine does not have.
+func isMissing(l cfgtypes.NetworkCommonLinkConfig, links []Link, aliases map[string]bool) bool {
+	_, physical := l.(cfgtypes.NetworkPhysicalLinkConfig)
+
+	return physical && !linkExists(l.Name(), links, aliases)
 }
 
 // ConfigAddresses returns the addresses that a configuration gives to links that exist, and its VIPs.
@@ -137,7 +144,7 @@ func ConfigAddresses(cfg config.Provider, links []Link) (addrs []netip.Prefix, v
 
 	aliases := aliasesOf(cfg, links)
 	for _, l := range cfg.NetworkCommonLinkConfigs() {
-		if _, physical := l.(cfgtypes.NetworkPhysicalLinkConfig); physical && !linkExists(l.Name(), links, aliases) {
+		if isMissing(l, links, aliases) {
 			continue
 		}
 		for _, a := range l.Addresses() {

@@ -4,11 +4,9 @@
 package adopt
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
-	"os"
 	"slices"
 	"strings"
 
@@ -59,14 +57,10 @@ func readAccess(block string) (proxmox.Access, error) {
 			return proxmox.Access{}, errors.New("reading the stack's configuration: proxmox is no block") // the cause may quote it
 		}
 	}
-	env := func(name string) string { return os.Getenv("PROXMOX_VE_" + name) }
 
 	return proxmox.Access{
-		Endpoint: cmp.Or(said.Endpoint, env("ENDPOINT")), Insecure: said.Insecure,
-		Token:    cmp.Or(said.Token, env("API_TOKEN")),
-		Username: cmp.Or(said.Username, env("USERNAME")),
-		Password: cmp.Or(said.Password, env("PASSWORD")),
-	}, nil
+		Endpoint: said.Endpoint, Insecure: said.Insecure, Token: said.Token, Username: said.Username, Password: said.Password,
+	}.OrEnvironment(), nil
 }
 
 // with returns the engine whose providers find these credentials in their environment, so that they need

@@ -4,13 +4,10 @@
 package drift
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/talos-proxmox/talos-proxmox/cmd/tpx/internal/state"
@@ -20,7 +17,8 @@ import (
 // machineDrift returns the disks that somebody added to VMs, which the provider shows after a refresh and takes out of no VM.
 // unasked says why Proxmox VE was not asked; it is empty where it was.
 func machineDrift(ctx context.Context, c state.Cluster) (found []string, unasked string) {
-	access := fromEnvironment(c.Proxmox)
+	access := c.Proxmox.OrEnvironment()
+	access.Insecure = access.Insecure || proxmox.InsecureByEnvironment()
 	if len(c.Machines) == 0 {
 		return nil, "the state has no record of them"
 	}
@@ -52,17 +50,4 @@ func machineDrift(ctx context.Context, c state.Cluster) (found []string, unasked
 	}
 
 	return found, ""
-}
-
-// fromEnvironment fills in what the state does not say of how Proxmox VE is reached, by the names that its provider reads.
-func fromEnvironment(a proxmox.Access) proxmox.Access {
-	env := func(name string) string { return os.Getenv("PROXMOX_VE_" + name) }
-	insecure, _ := strconv.ParseBool(env("INSECURE"))
-
-	return proxmox.Access{
-		Endpoint: cmp.Or(a.Endpoint, env("ENDPOINT")), Insecure: a.Insecure || insecure,
-		Token:    cmp.Or(a.Token, env("API_TOKEN")),
-		Username: cmp.Or(a.Username, env("USERNAME")),
-		Password: cmp.Or(a.Password, env("PASSWORD")),
-	}
 }

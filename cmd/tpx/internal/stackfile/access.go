@@ -4,10 +4,6 @@
 package stackfile
 
 import (
-	"cmp"
-	"os"
-	"strconv"
-
 	"github.com/talos-proxmox/talos-proxmox/internal/proxmox"
 	"github.com/talos-proxmox/talos-proxmox/spec"
 )
@@ -15,16 +11,13 @@ import (
 // Access returns how the stack's provider reaches Proxmox VE: as the stack says it, else as the environment
 // does.
 func Access(p spec.Proxmox) proxmox.Access {
-	env := func(name string) string { return os.Getenv("PROXMOX_VE_" + name) }
-	insecure, _ := strconv.ParseBool(env("INSECURE"))
+	insecure := proxmox.InsecureByEnvironment()
 	if p.Insecure != nil {
 		insecure = *p.Insecure
 	}
 
 	return proxmox.Access{
-		Endpoint: cmp.Or(spec.Value(p.Endpoint), env("ENDPOINT")), Insecure: insecure,
-		Token:    cmp.Or(spec.Value(p.APIToken).Reveal(), env("API_TOKEN")),
-		Username: cmp.Or(spec.Value(p.Username), env("USERNAME")),
-		Password: cmp.Or(spec.Value(p.Password).Reveal(), env("PASSWORD")),
-	}
+		Endpoint: spec.Value(p.Endpoint), Insecure: insecure, Token: spec.Value(p.APIToken).Reveal(),
+		Username: spec.Value(p.Username), Password: spec.Value(p.Password).Reveal(),
+	}.OrEnvironment()
 }
